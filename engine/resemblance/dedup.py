@@ -1,0 +1,215 @@
+"""Which rows of a column to keep: :func:`dedup`."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from resemblance import lanes
+from resemblance.cluster import Method, cluster
+from resemblance.inputs import as_strings
+from resemblance.jit import kernel
+from resemblance.join import Pairs, close_pairs
+from resemblance.metrics import Metric, resolve
+from resemblance.metrics.base import similarity
+from resemblance.strings import Distinct, Strings
+from resemblance.threshold import allowed_distances
+from resemblance.tiles import Job, Progress
+
+KEEP = ("first", "last", "longest", "shortest")
+
+
+class Duplicates(NamedTuple):
+    """What :func:`dedup` found.
+
+    Attributes
+    ----------
+    representative : ndarray of int64, shape (n,)
+        The kept row that stands for each row; a kept row's own.
+    score : ndarray of float64, shape (n,)
+        Score of each removed row and its representative; NaN for kept rows.
+    kept : ndarray of bool, shape (n,)
+        Rows to keep, exactly one of each cluster.
+    pairs : Pairs
+        The verified pairs: those of different texts between the first rows that hold them, and
+        each further row of a text with the first.
+    """
+
+    representative: NDArray[np.int64]
+    score: NDArray[np.float64]
+    kept: NDArray[np.bool_]
+    pairs: Pairs
+
+
+def dedup(
+    texts: Any,
+    metric: str | Metric = "levenshtein",
+    *,
+    min_similarity: float | None = None,
+    max_distance: float | None = None,
+    keep: str | ArrayLike = "first",
+    method: Method = "star",
+    threads: int | None = None,
+    progress: Progress = False,
+) -> Duplicates:
+    """Find near-duplicates and decide which rows to keep.
+
+    Parameters
+    ----------
+    texts : list, tuple, ndarray, Arrow column or Strings
+        The texts. Null and blank ones (nothing but white space) are never duplicates.
+    metric : str or Metric
+        Name, alias or record.
+    min_similarity : float, optional
+        Texts at least this similar are duplicates; 0.8 if neither threshold is given.
+    max_distance : float, optional
+        Texts at most this far apart are duplicates.
+    keep : {"first", "last", "longest", "shortest"} or array of shape (n,)
+        Which row of a cluster survives; an array ranks the rows, lowest first. Ties go to the
+        earlier row.
+    method : {"star", "components"}
+        See :func:`resemblance.cluster`.
+    threads, progress
+        As for :func:`resemblance.cdist`.
+
+    Returns
+    -------
+    Duplicates
+
+    Examples
+    --------
+    >>> import resemblance as rs
+    >>> found = rs.dedup(["apple pie", "pear tart", "aple pie", "", ""], max_distance=1)
+    >>> found.kept.tolist(), found.representative.tolist()
+    ([True, True, False, True, True], [0, 1, 0, 3, 4])
+    """
+    metric = resolve(metric)
+    if min_similarity is None and max_distance is None:
+        min_similarity = 0.8
+    strings = as_strings(texts, "texts")
+    n = len(strings)
+    longest = int(strings.lengths.max(initial=0))
+    allowed = allowed_distances(min_similarity, max_distance, longest)
+    rank = _rank(keep, strings)
+    job = Job(threads, progress)
+    # Rows of equal text always end in one cluster, under the row of best rank.
+    different = _without_blanks(strings).distinct()
+    near = close_pairs(different.strings, None, metric, allowed, job)
+    best = _best_rows(different.group, rank, len(different.first))
+    order = np.argsort(rank[best], kind="stable")
+    place = np.empty_like(order)
+    place[order] = np.arange(len(order))
+    standing = cluster((near.left, near.right), len(best), method=method, rank=place)
+    representative = np.arange(n)
+    held = different.group >= 0
+    representative[held] = best[standing[different.group[held]]]
+    kept = representative == np.arange(n)
+    score = np.full(n, np.nan)
+    removed = np.flatnonzero(~kept)
+    similar = max_distance is None
+    score[removed] = _scores(metric, strings, removed, representative[removed], similar, job)
+    return Duplicates(representative, score, kept, _edges(different, near, strings, similar))
+
+
+def _rank(keep: str | ArrayLike, strings: Strings) -> NDArray[Any]:
+    n = len(strings)
+    if not isinstance(keep, str):
+        rank = np.asarray(keep)
+        if rank.shape != (n,):
+            raise ValueError(f"keep has shape {rank.shape}, expected ({n},)")
+        return rank
+    if keep == "first":
+        return np.arange(n)
+    if keep == "last":
+        return np.arange(n)[::-1]
+    if keep == "longest":
+        return -strings.lengths
+    if keep == "shortest":
+        return strings.lengths
+    raise ValueError(f"keep must be one of {', '.join(KEEP)} or an array, got {keep!r}")
+
+
+def _without_blanks(strings: Strings) -> Strings:
+    """The same rows, the blank ones null."""
+    valid = ~strings.is_null & ~_blank(strings.data, strings.offsets)
+    return Strings(strings.data, strings.offsets, valid)
+
+
+def blank_rows(strings: Strings) -> NDArray[np.bool_]:
+    """True where a row is not null but holds nothing but white space, shape (n,)."""
+    return _blank(strings.data, strings.offsets) & ~strings.is_null
+
+
+def _scores(
+    metric: Metric,
+    strings: Strings,
+    left: NDArray[np.int64],
+    right: NDArray[np.int64],
+    similar: bool,
+    job: Job,
+) -> NDArray[Any]:
+    distance = np.empty(len(left), np.int64)
+    lanes.pair_distances(metric, strings, left, strings, right, distance, job)
+    lengths = strings.lengths
+    return similarity(distance, np.maximum(lengths[left], lengths[right])) if similar else distance
+
+
+def _edges(different: Distinct, near: Any, strings: Strings, similar: bool) -> Pairs:
+    """Verified pairs by row, sorted."""
+    rows = np.flatnonzero(different.group >= 0)
+    first = different.first[different.group[rows]]
+    again = rows != first
+    a = np.concatenate([different.first[near.left], first[again]])
+    b = np.concatenate([different.first[near.right], rows[again]])
+    distance = np.concatenate([near.distance, np.zeros(int(again.sum()), near.distance.dtype)])
+    left, right = np.minimum(a, b), np.maximum(a, b)
+    order = np.lexsort((right, left))
+    left, right, distance = left[order], right[order], distance[order]
+    if not similar:
+        return Pairs(left, right, distance)
+    lengths = strings.lengths
+    return Pairs(left, right, similarity(distance, np.maximum(lengths[left], lengths[right])))
+
+
+@kernel
+def _is_space(c):
+    """Is it white space to ``str.isspace`` and ``str.split``?"""
+    return (
+        c == 32
+        or 9 <= c <= 13
+        or 28 <= c <= 31
+        or c == 0x85
+        or c == 0xA0
+        or c == 0x1680
+        or 0x2000 <= c <= 0x200A
+        or c == 0x2028
+        or c == 0x2029
+        or c == 0x202F
+        or c == 0x205F
+        or c == 0x3000
+    )
+
+
+@kernel
+def _blank(data, offsets):
+    """Rows of nothing but white space."""
+    out = np.ones(len(offsets) - 1, np.bool_)
+    for i in range(len(out)):
+        for c in data[offsets[i] : offsets[i + 1]]:
+            if not _is_space(c):
+                out[i] = False
+                break
+    return out
+
+
+@kernel
+def _best_rows(group, rank, n):
+    """Row of best rank of each group."""
+    best = np.full(n, -1, np.int64)
+    for row in range(len(group)):
+        g = group[row]
+        if g >= 0 and (best[g] < 0 or rank[row] < rank[best[g]]):
+            best[g] = row
+    return best

@@ -1,0 +1,53 @@
+"""The one door for what users pass as text."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from resemblance.strings import Strings
+
+
+def as_strings(texts: Any, name: str = "texts") -> Strings:
+    """Pack what a user passed.
+
+    Parameters
+    ----------
+    texts : Strings, list, tuple, ndarray, or an object that speaks Arrow
+        Arrow columns (``pyarrow``, polars, DuckDB, pandas with Arrow strings) are read without
+        Python objects; an ASCII one without copying.
+    name : str
+        What the caller's parameter is called, for messages.
+
+    Returns
+    -------
+    Strings
+
+    Raises
+    ------
+    TypeError
+        If it is not a column of text, naming the offending row where there is one.
+    """
+    if isinstance(texts, Strings):
+        return texts
+    if isinstance(texts, str | bytes):
+        raise TypeError(f"{name} is a single {type(texts).__name__}; pass a list: [{name}]")
+    try:
+        if isinstance(texts, list | tuple | np.ndarray):
+            return Strings.pack(texts)
+        if hasattr(texts, "__arrow_c_stream__") or hasattr(texts, "__arrow_c_array__"):
+            from resemblance_io import columns
+
+            return columns.strings(texts, name=name)
+        if hasattr(texts, "to_numpy") and hasattr(texts, "__len__"):
+            return Strings.pack(np.asarray(texts.to_numpy(), object))
+    except TypeError as error:
+        raise TypeError(f"{name}: {error}") from None
+    hint = (
+        " (a generator can be read only once: pass list(...))" if hasattr(texts, "__next__") else ""
+    )
+    raise TypeError(
+        f"{name} must be a list, tuple, NumPy array, Arrow column or Strings of text, "
+        f"got {type(texts).__name__}{hint}"
+    )
