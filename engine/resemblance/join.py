@@ -236,7 +236,7 @@ def _windows(
 ) -> Iterator[_Window]:
     """For each length of the index: its rows, the probes' rows, the largest distance."""
     lengths, places = np.unique(index.lengths, return_index=True)
-    ends = np.append(places[1:], len(index))
+    ends = np.append(places, len(index))[1:]
     probe_lengths = probes.lengths
     # the shortest partner of each length; it rises with the length
     shortest = np.arange(len(allowed)) - allowed

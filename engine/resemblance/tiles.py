@@ -76,8 +76,16 @@ class Job:
     def _run_on_threads(self, tiles: Iterator[Tile], report: Callable[[int], None]) -> None:
         lock = threading.Lock()
         failures: list[BaseException] = []
+        # Not Thread.join: interrupted, that takes a running thread for one that has ended.
+        ended = [threading.Event() for _ in range(self.threads)]
 
-        def worker() -> None:
+        def worker(place: int) -> None:
+            try:
+                loop()
+            finally:
+                ended[place].set()
+
+        def loop() -> None:
             while not self.stop[0]:
                 try:
                     with lock:
@@ -92,20 +100,23 @@ class Job:
                     self.stop[0] = 1
 
         pool = [
-            threading.Thread(target=worker, name=f"resemblance-{i}", daemon=True)
+            threading.Thread(target=worker, args=(i,), name=f"resemblance-{i}", daemon=True)
             for i in range(self.threads)
         ]
         for thread in pool:
             thread.start()
         try:
-            for thread in pool:
-                while thread.is_alive():
-                    thread.join(0.1)  # short, so that Ctrl-C is seen on every system
+            for event in ended:
+                while not event.wait(0.1):  # short, so that Ctrl-C is seen on every system
+                    pass
         except BaseException:
             self.stop[0] = 1
+            for event in ended:
+                event.wait()
+            raise
+        finally:
             for thread in pool:
                 thread.join()
-            raise
         if failures:
             raise failures[0]
 
