@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from resemblance.jit import kernel
+from resemblance.strings import put
 
 Method = Literal["star", "components"]
 
@@ -75,7 +76,8 @@ def _neighbours(left, right, n):
         starts[right[p] + 1] += 1
     for i in range(n):
         starts[i + 1] += starts[i]
-    at = starts.copy()
+    at = np.empty_like(starts)
+    put(starts, at, 0)
     partners = np.empty(starts[n], np.int64)
     for p in range(len(left)):
         partners[at[left[p]]] = right[p]
@@ -103,7 +105,9 @@ def _star(order, place, starts, partners):
 def _components(left, right, order, place):
     n = len(order)
     # Roots are places by rank, always the lowest of their tree.
-    parent = np.arange(n)
+    parent = np.empty(n, np.int64)
+    for i in range(n):
+        parent[i] = i
     for p in range(len(left)):
         a = place[left[p]]
         b = place[right[p]]

@@ -27,7 +27,7 @@ from resemblance.matrix import Score, check_score
 from resemblance.metrics import Metric, resolve
 from resemblance.metrics.base import similarity
 from resemblance.simd import bit_count
-from resemblance.strings import HASH_BASE, HASH_MIX, Strings, same_units, string_hash
+from resemblance.strings import HASH_BASE, HASH_MIX, Strings, put, same_units, string_hash
 from resemblance.threshold import allowed_distances
 from resemblance.tiles import Job, Progress, Tile
 
@@ -609,7 +609,7 @@ def _collect(deltas, width, rows, first, blocks, lengths, text_rows, text_length
 @kernel
 def _grown(array, size):
     out = np.empty(size, array.dtype)
-    out[: len(array)] = array
+    put(array, out, 0)
     return out
 
 
@@ -723,7 +723,8 @@ def _partners(left, right, distance, mine, once, n, other_starts):
                 starts[u + 1] += 1
     for u in range(n):
         starts[u + 1] += starts[u]
-    at = starts.copy()
+    at = np.empty_like(starts)
+    put(starts, at, 0)
     partners = np.empty(starts[n], np.int32)
     distances = np.empty(starts[n], distance.dtype)
     for p in range(len(left)):

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from resemblance.jit import inlined, kernel
 from resemblance.simd import REGISTER_BYTES
-from resemblance.strings import Strings
+from resemblance.strings import Strings, put
 from resemblance.tiles import Job, Tile
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ def _lexicographic(data, offsets, rows):
         width *= 2
         flipped = not flipped
     if flipped:
-        rows_b[:] = rows
+        put(rows, rows_b, 0)
 
 
 @kernel

@@ -428,7 +428,9 @@ def _write_matrix(
     n = len(text_rows)
     here = rows[first * width : min((first + blocks) * width, len(rows))]
     if pattern_stride == 1:
-        together = (here == np.arange(here[0], here[0] + len(here))).all()
+        together = True
+        for p in range(len(here)):
+            together &= here[p] == here[0] + p
         if together and not similar:
             for t in range(n):
                 text_length = text_lengths[t]
@@ -508,8 +510,8 @@ def _write_triangle(
                 # all patterns after the text are in its own row of the result
                 if here[hi - 1] <= text:
                     continue
-                if here[lo] <= text:
-                    lo += np.searchsorted(here[lo:hi], text, "right")
+                while here[lo] <= text:
+                    lo += 1
                 for p in range(np.uint64(lo), np.uint64(hi)):
                     out[np.uint64(begin + here[p])] = length + deltas[np.uint64(at) + p]
                 if not condensed:

@@ -140,9 +140,11 @@ class Strings:
         """
         if valid is not None and bool(valid.all()):
             valid = None
+        if valid is None and _is_ascii(data[offsets[0] : offsets[-1]]):
+            return cls(data, offsets)
         mask = np.ones(len(offsets) - 1, np.bool_) if valid is None else valid
         decoded, largest = _count(data, offsets, mask)
-        if largest < 128 and (valid is None or bool((np.diff(offsets)[~mask] == 0).all())):
+        if largest < 128 and not np.diff(offsets)[~mask].any():
             return cls(data, offsets, valid)
         unit = np.uint8 if largest < 256 else np.uint16 if largest < 1 << 16 else np.uint32
         out = np.empty(int(decoded[-1]), unit)
@@ -277,6 +279,32 @@ def _text(data: NDArray[Any]) -> str:
 
 
 @kernel
+def put(source, target, at):
+    """``target[at : at + len(source)] = source``, which Numba compiles far more slowly."""
+    for i in range(len(source)):
+        target[at + i] = source[i]
+
+
+@kernel
+def same(a, b):
+    """Are two arrays equal?"""
+    if len(a) != len(b):
+        return False
+    for i in range(len(a)):
+        if a[i] != b[i]:
+            return False
+    return True
+
+
+@kernel
+def _is_ascii(data):
+    high = np.uint8(0)
+    for c in data:
+        high |= c
+    return high < 128
+
+
+@kernel
 def _count(data, offsets, valid):
     """Offsets of the decoded strings, and an upper bound (by kind) of their largest code point."""
     n = len(offsets) - 1
@@ -346,7 +374,7 @@ def _take(data, offsets, rows, out):
     at = 0
     for row in rows:
         chars = data[offsets[row] : offsets[row + 1]]
-        out[at : at + len(chars)] = chars
+        put(chars, out, at)
         at += len(chars)
 
 
@@ -381,11 +409,11 @@ def _group(data, offsets, valid):
                 break
             if hashes[g] == h:
                 other = data[offsets[first[g]] : offsets[first[g] + 1]]
-                if len(other) == len(chars) and (other == chars).all():
+                if same(other, chars):
                     group[i] = g
                     break
             at = (at + np.uint64(1)) & wrap
-    return group, first[:groups].copy()
+    return group, first[:groups]
 
 
 HASH_BASE = np.uint64(0x9E3779B97F4A7C15)

@@ -31,6 +31,7 @@ from resemblance.simd import (
     store_narrow,
     top_bit,
 )
+from resemblance.strings import put
 
 
 @dataclass(frozen=True)
@@ -121,7 +122,8 @@ def _lane_kernel(dtype):
         # large one has rows given out as the block's characters come, so that few are touched.
         small = alphabet <= SMALL_ALPHABET
         if small:
-            slot[:] = np.arange(alphabet + 1) * width
+            for c in range(alphabet + 1):
+                slot[c] = c * width
         for b in range(blocks):
             begin = (first + b) * width
             filled = min(width, len(rows) - begin)
@@ -267,7 +269,7 @@ def _multiword_kernel():
                             slot[at] = s
                         table[s + word + lane] |= bit
                     mask[word + lane] |= bit
-            vps[:stride] = mask
+            put(mask, vps, 0)
             for r in range(len(loads)):
                 if stop[0]:
                     return
@@ -425,7 +427,7 @@ def _banded(a, b, limit, hps, hns, pad, stop):
         if r0 + rows == m:
             for j in range(first, n):
                 above += np.int64(hps[j]) - np.int64(hns[j])
-        pad[:rows] = a[r0 : r0 + rows]
+        put(a[r0 : r0 + rows], pad, 0)
         vp0 = vp1 = vp2 = vp3 = ~zero
         vn0 = vn1 = vn2 = vn3 = zero
         for j in range(first, last):
@@ -463,7 +465,7 @@ def _long(a, b, limit, hps, hns, pad, stop):
     if len(b) - len(a) > limit:
         return limit + 1
     if len(a) <= 128:
-        pad[: len(a)] = a
+        put(a, pad, 0)
         found = _one_word(pad, len(a), b) if len(a) <= 64 else _two_words(pad, len(a), b)
         return min(found, limit + 1)
     # A distance that is small for the lengths is found in a narrow band, tripled until it holds.
@@ -513,5 +515,5 @@ def _readable(data, lo, m, pad):
     """64 readable characters of which the first ``m`` are the string at ``lo``."""
     if lo + 64 <= len(data):
         return data[lo : lo + 64]
-    pad[:m] = data[lo : lo + m]
+    put(data[lo : lo + m], pad, 0)
     return pad[:64]
