@@ -73,8 +73,8 @@ def cdist(
     --------
     >>> import resemblance as rs
     >>> rs.cdist(["night", "day"], ["nacht", "tag", "nuit"])
-    array([[2, 5, 3],
-           [5, 2, 4]], dtype=uint8)
+    array([[2, 4, 3],
+           [4, 2, 4]], dtype=uint8)
     """
     metric = resolve(metric)
     a = as_strings(left, "left")
@@ -138,7 +138,7 @@ def pdist(
     --------
     >>> import resemblance as rs
     >>> rs.pdist(["night", "nacht", "nuit"])
-    array([2, 3, 4], dtype=uint8)
+    array([2, 3, 3], dtype=uint8)
     """
     metric = resolve(metric)
     s = as_strings(strings, "strings")

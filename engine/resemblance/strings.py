@@ -290,7 +290,7 @@ def same(a, b):
     """Are two arrays equal?"""
     if len(a) != len(b):
         return False
-    for i in range(len(a)):
+    for i in range(len(a)):  # noqa: SIM110  kernels know no generators
         if a[i] != b[i]:
             return False
     return True

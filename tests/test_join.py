@@ -1,0 +1,309 @@
+"""join: exactly the pairs that filtering the full matrix gives, whatever the pruning."""
+
+from __future__ import annotations
+
+import importlib
+import math
+import random
+import tracemalloc
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import naive
+import resemblance as rs
+from strategies import (
+    JIT,
+    SCRIPTS,
+    column_of,
+    columns,
+    examples,
+    substituted,
+    text_of,
+    texts,
+    thresholds,
+)
+
+
+@pytest.fixture(params=["chosen", "segments", "lanes"])
+def way(request, monkeypatch):
+    """Every way to find pairs: the one estimated to cost less, and each of the two by force."""
+    # ``resemblance.join`` is the function; the module of that name is behind it
+    module = importlib.import_module("resemblance.join")
+    if request.param != "chosen":
+        dear = {"segments": "_lane_cost", "lanes": "_segment_cost"}[request.param]
+        monkeypatch.setattr(module, dear, lambda *args: math.inf)
+
+
+def check(found: rs.Pairs, expected: dict[tuple[int, int], float]) -> None:
+    """Same pairs in the same order, same scores bit for bit."""
+    assert found.left.dtype == found.right.dtype == np.int64
+    pairs = list(zip(found.left.tolist(), found.right.tolist(), strict=True))
+    assert pairs == list(expected)
+    assert found.score.tolist() == list(expected.values())
+
+
+# --- against brute force -------------------------------------------------------------------------
+
+
+@given(columns(max_size=16), thresholds())
+@examples(200)
+def test_self_join(way, column, threshold):
+    check(rs.join(column, **threshold), naive.join(column, **threshold))
+
+
+@given(columns(max_size=16), columns(max_size=16), thresholds())
+@examples(200)
+def test_two_sides(way, left, right, threshold):
+    found = rs.join(left, right, **threshold)
+    check(found, naive.join(left, right, **threshold))
+    back = rs.join(right, left, **threshold)
+    pairs = sorted(zip(back.right.tolist(), back.left.tolist(), back.score.tolist(), strict=True))
+    assert pairs == list(zip(*(part.tolist() for part in found), strict=True))
+
+
+@given(columns(max_size=16), thresholds())
+@examples(60)
+def test_the_same_column_on_both_sides(column, threshold):
+    """Two sides give every pair, its mirror and the diagonal; a self-join has no right side."""
+    check(rs.join(column, column, **threshold), naive.join(column, column, **threshold))
+
+
+@given(texts(), texts(), st.integers(0, 20))
+@examples(100)
+def test_case_c034_threshold_equal_to_a_score(way, a, b, k):
+    """What passes is decided on the very value the unfiltered call returns."""
+    score = float(rs.pairwise([a], [b])[0])
+    for threshold in (k / 20, score, np.nextafter(score, 1), np.nextafter(score, 0)):
+        if 0 <= threshold <= 1:
+            found = rs.join([a], [b], min_similarity=float(threshold))
+            assert (len(found.left) == 1) == (score >= threshold)
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "threshold", "kept"),
+    [
+        ("abcd", "abce", 0.75, True),
+        ("abcde", "abcdX", 0.8, True),
+        ("bc", "bca", 2 / 3, True),
+        ("bc", "bca", 0.8, False),  # the case's 0.8 is the Indel score
+        ("", "", 1.0, True),
+        ("", "a", 0.0, True),
+        ("a", "b", 0.0, True),
+    ],
+)
+def test_exact_thresholds(a, b, threshold, kept):
+    assert (len(rs.join([a], [b], min_similarity=threshold).left) == 1) == kept
+    assert (len(rs.join([a, b], min_similarity=threshold).left) == 1) == kept
+
+
+def test_distance_between_integers():
+    for limit, expected in ((0.99, [0]), (1.0, [0, 1]), (1.5, [0, 1]), (float("inf"), [0, 1, 2])):
+        found = rs.join(["ab"], ["ab", "ax", "xy"], max_distance=limit)
+        assert found.right.tolist() == expected
+
+
+@pytest.mark.parametrize("denominator", range(1, 41))
+def test_every_fraction_survives_itself(way, denominator):
+    """A score fed back as its own threshold is kept (rapidfuzz loses 270 of 464)."""
+    text = "".join(map(chr, range(0x3B0, 0x3B0 + denominator)))
+    others = [substituted(text, edits) for edits in range(1, denominator + 1)]
+    scores = rs.pairwise([text] * denominator, others)
+    for rank, score in enumerate(scores.tolist(), 1):
+        found = rs.join([text], others, min_similarity=score)
+        assert found.right.tolist() == list(range(rank))
+
+
+# --- larger, against the matrix, which the textbook has checked ---------------------------------
+
+
+def filtered(left: list, right: list | None, **threshold: float) -> tuple[np.ndarray, ...]:
+    kind = "similarity" if "min_similarity" in threshold else "distance"
+    matrix = rs.cdist(left, right, score=kind)
+    if kind == "similarity":
+        within = matrix >= threshold["min_similarity"]
+    else:
+        within = matrix <= threshold["max_distance"]
+    if right is None:
+        within = np.triu(within, 1)
+    i, j = np.nonzero(within)
+    return i, j, matrix[i, j]
+
+
+@pytest.mark.parametrize("letters", ["ab", SCRIPTS["latin"], SCRIPTS["cjk"], SCRIPTS["emoji"]])
+@pytest.mark.parametrize(
+    "threshold",
+    [{"max_distance": k} for k in (0, 1, 2, 3, 4, 7, 30)]
+    + [{"min_similarity": s} for s in (0.0, 0.1, 0.5, 2 / 3, 0.75, 0.8, 0.9, 0.95, 1.0)],
+    ids=str,
+)
+def test_thousands_of_pairs(way, letters, threshold):
+    rows = 400 if JIT else 40
+    column = column_of(rows, letters, 11, longest=40)
+    other = column_of(rows // 2, letters, 12, longest=40) + column[::7]
+    for right in (None, other):
+        found = rs.join(column, right, **threshold)
+        for part, expected in zip(found, filtered(column, right, **threshold), strict=True):
+            np.testing.assert_array_equal(part, expected)
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 5])
+def test_edits_in_every_place(way, k):
+    """Filters cut strings into segments: edits on each side of every cut, and all in one."""
+    rng = random.Random(k)
+    stem = text_of(24, SCRIPTS["ascii"], rng)
+    column = [stem]
+    for at in range(len(stem) + 1):
+        column += [stem[:at] + "\x01" * k + stem[at:], stem[:at] + "\x01" * k + stem[at + k :]]
+        column += [stem[:at] + stem[at + k :], stem[at:] + stem[:at]]
+    for part, expected in zip(
+        rs.join(column, max_distance=k), filtered(column, None, max_distance=k), strict=True
+    ):
+        np.testing.assert_array_equal(part, expected)
+
+
+@pytest.mark.parametrize("texts_", [["a"] * 50, [""] * 50, ["", "a", "b", "ab", "ba"] * 10])
+@pytest.mark.parametrize("threshold", [{"max_distance": 1}, {"min_similarity": 0.5}], ids=str)
+def test_exact_copies_are_joined_in_full(way, texts_, threshold):
+    check(rs.join(texts_, **threshold), naive.join(texts_, **threshold))
+    check(rs.join(texts_, texts_, **threshold), naive.join(texts_, texts_, **threshold))
+
+
+@pytest.mark.jit
+def test_long_and_short_together(way):
+    rng = random.Random(3)
+    long = text_of(3_000, SCRIPTS["mixed"], rng)
+    column = ["", "a", long, substituted(long, 2), long[:-3], substituted(long, 40), "b", long]
+    for threshold in ({"max_distance": 3}, {"min_similarity": 0.98}):
+        for part, expected in zip(
+            rs.join(column, **threshold), filtered(column, None, **threshold), strict=True
+        ):
+            np.testing.assert_array_equal(part, expected)
+
+
+# --- nulls, empties, nothing ---------------------------------------------------------------------
+
+
+def test_nulls_pair_with_nothing():
+    column = [None, "", None, "", "a"]
+    assert rs.join(column, max_distance=9).left.tolist() == [1, 1, 3]
+    assert rs.join(column, min_similarity=0.0).right.tolist() == [3, 4, 4]
+    assert len(rs.join([None], [None], max_distance=9).left) == 0
+
+
+@pytest.mark.parametrize("column", [[], ["a"], [None], [None, None]])
+def test_nothing_to_join(column):
+    for threshold in ({"max_distance": 2}, {"min_similarity": 0.5}):
+        check(rs.join(column, **threshold), {})
+        check(rs.join(column, [], **threshold), {})
+        check(rs.join([], column, **threshold), {})
+
+
+# --- scores --------------------------------------------------------------------------------------
+
+
+@given(columns(max_size=10), thresholds())
+@examples(60)
+def test_score_may_be_the_other_kind(column, threshold):
+    for kind in ("distance", "similarity"):
+        found = rs.join(column, score=kind, **threshold)
+        for i, j, score in zip(*(part.tolist() for part in found), strict=True):
+            assert score == naive.score(column[i], column[j], kind)
+        assert len(found.left) == len(naive.join(column, **threshold))
+
+
+@pytest.mark.parametrize(
+    "threshold",
+    [{}, {"max_distance": 1, "min_similarity": 0.5}, {"max_distance": -1},
+     {"max_distance": float("nan")}, {"min_similarity": 1.01}, {"min_similarity": -0.1},
+     {"min_similarity": float("nan")}, {"min_similarity": 80}],
+    ids=str,
+)  # fmt: skip
+def test_wrong_thresholds(threshold):
+    with pytest.raises((ValueError, TypeError), match=r"min_similarity|max_distance"):
+        rs.join(["a"], **threshold)
+
+
+# --- blocks --------------------------------------------------------------------------------------
+
+
+@given(columns(max_size=16), st.booleans(), thresholds(), st.sampled_from([1, 2, 7, 1_000]))
+@examples(100)
+def test_blocks_are_the_whole_in_order(column, both, threshold, block):
+    right = column if both else None
+    whole = rs.join(column, right, **threshold)
+    blocks = list(rs.iter_join(column, right, block_pairs=block, **threshold))
+    for part in range(3):
+        joined = np.concatenate([piece[part] for piece in blocks])
+        np.testing.assert_array_equal(joined, whole[part])
+        assert joined.dtype == whole[part].dtype
+
+
+@pytest.mark.jit
+def test_blocks_need_bounded_memory():
+    """Eight million pairs by blocks: 24 bytes each would be 190 MB at once."""
+    column = ["same", "sane"] * 2_000
+    rs.join(column[:4], max_distance=1)
+    tracemalloc.start()
+    try:
+        count = largest = 0
+        for block in rs.iter_join(column, max_distance=1, block_pairs=100_000, threads=1):
+            count += len(block.left)
+            largest = max(largest, len(block.left))
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert count == 4_000 * 3_999 // 2
+    assert largest < 1_000_000
+    assert peak < 64 << 20
+
+
+@given(columns(max_size=16), st.booleans(), thresholds())
+@examples(60)
+def test_more_pairs_than_may_be_held(monkeypatch, column, both, threshold):
+    """The left side is then taken in parts: the same pairs in the same order."""
+    right = column if both else None
+    expected = naive.join(column, right, **threshold)
+    for held in (0, 1, 5):
+        with monkeypatch.context() as patch:
+            patch.setattr(importlib.import_module("resemblance.join"), "HELD_PAIRS", held)
+            check(rs.join(column, right, **threshold), expected)
+
+
+def test_stopping_early_is_fine():
+    blocks = rs.iter_join(["a"] * 100, max_distance=0, block_pairs=10)
+    first = next(iter(blocks))
+    assert first.left[0] == 0
+    assert first.right[0] == 1
+    blocks.close()
+    assert len(rs.join(["a", "a"], max_distance=0).left) == 1
+
+
+# --- what may not matter -------------------------------------------------------------------------
+
+
+@given(columns(max_size=16), thresholds(), st.integers(1, 3))
+@examples(60)
+def test_threads_do_not_matter(column, threshold, threads):
+    expected = rs.join(column, threads=1, **threshold)
+    for part, same in zip(rs.join(column, threads=threads, **threshold), expected, strict=True):
+        np.testing.assert_array_equal(part, same)
+
+
+@given(columns(max_size=16), thresholds(), st.data())
+@examples(60)
+def test_order_of_rows_does_not_matter(column, threshold, data):
+    order = data.draw(st.permutations(range(len(column))))
+    found = rs.join([column[row] for row in order], **threshold)
+    pairs = {frozenset((order[i], order[j])) for i, j in zip(found.left, found.right, strict=True)}
+    assert pairs == {frozenset(pair) for pair in naive.join(column, **threshold)}
+
+
+@pytest.mark.parametrize("kind", ["list", "numpy", "packed"])
+def test_containers_do_not_matter(kind):
+    column = column_of(50, SCRIPTS["mixed"], 4)
+    container = {"list": list, "numpy": lambda c: np.array(c, object), "packed": rs.Strings.pack}
+    found = rs.join(container[kind](column), max_distance=2)
+    check(found, naive.join(column, max_distance=2))
