@@ -213,8 +213,10 @@ def test_standard_input_is_read_and_the_process_ends(tmp_path):  # C094
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
 def test_a_bar_on_a_terminal(names, tmp_path):
     import pty
+    import termios
 
     parent, child = pty.openpty()
+    termios.tcsetwinsize(child, (24, 80))
     command = [sys.executable, "-P", "-c", MAIN, "dedup", str(names), "-o", str(tmp_path / "out")]
     process = subprocess.Popen(command, env=environment(), stdout=child, stderr=child)
     os.close(child)
@@ -266,14 +268,14 @@ def wait_for(path, process):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
-@pytest.mark.parametrize("delay", [0.0, 0.3, 0.7, 1.5])
 @pytest.mark.parametrize(
-    ("number", "code", "word"),
-    [(signal.SIGINT, 130, "interrupted"), (signal.SIGTERM, 143, "terminated")],
+    ("number", "code", "word", "delay"),
+    [
+        *((signal.SIGINT, 130, "interrupted", delay) for delay in (0.0, 0.3, 0.7, 1.5)),
+        (signal.SIGTERM, 143, "terminated", 0.7),
+    ],
 )
-def test_interrupts(long_work, tmp_path, delay, number, code, word):
-    if number == signal.SIGTERM and delay != 0.7:
-        pytest.skip("once is enough")
+def test_interrupts(long_work, tmp_path, number, code, word, delay):
     process = start("dedup", long_work, "-o", tmp_path / "out", "--min-similarity", "0.5")
     wait_for(tmp_path / ".out.staging", process)
     time.sleep(delay)

@@ -5,6 +5,7 @@ import itertools
 import json
 import logging
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -372,7 +373,13 @@ def test_columns_named_like_ours_are_left_alone(tmp_path):
 
 
 def test_batches_of_all_widths_are_put_together(tmp_path):
-    parts = [["ascii", None], ["é", ""], [], [None, "中文"], ["\U0001f600", "z"]]
+    parts: list[list[str | None]] = [
+        ["ascii", None],
+        ["é", ""],
+        [],
+        [None, "中文"],
+        ["\U0001f600", "z"],
+    ]
     for i, part in enumerate(parts):
         pq.write_table(pa.table({"text": pa.array(part, pa.string())}), tmp_path / f"{i}.parquet")
     source = scan(tmp_path, ["text"], text=["text"])
@@ -556,7 +563,7 @@ def test_wrong_joins(tmp_path, options, message):
 def test_top_k(tmp_path, monkeypatch, threshold):
     queries, choices = pa.table({"t": FRUIT}), pa.table({"t": OTHER})
     found = top_k(queries, choices, on="t", to=tmp_path / "m.parquet", k=2, **threshold)
-    score = "distance" if "max_distance" in threshold else "similarity"
+    score: Any = "distance" if "max_distance" in threshold else "similarity"
     best = rs.top_k(FRUIT, OTHER, k=2, score=score, **threshold)
     expected = [
         {
@@ -623,6 +630,24 @@ def test_a_plan_breaks_a_long_search_off(monkeypatch):
     plan = plan_dedup(pa.table({"t": texts}), "t", min_similarity=0.5)
     assert plan.compared == plan.pairs
     assert 0 < plan.seconds < 600
+    assert plan.near == 0
+
+
+def test_plans_predict_the_pairs_within_the_threshold(monkeypatch):
+    from resemblance_io.jobs import plan as plan_module
+
+    texts = [f"{'abcdefghijklmnopqrst'[n % 20] * 30}{n:05d}" for n in range(2000)]
+    table = pa.table({"t": [*texts, *texts[:7], None, ""]})
+    exact = len(rs.join(texts, min_similarity=0.9).left)
+    assert plan_dedup(table, "t", min_similarity=0.9).near == exact
+    assert plan_join(table, on="t", min_similarity=0.9).near > exact
+    # from a sample, where the search is too long to try
+    search = rs.iter_join
+    sample = plan_module._extrapolated(
+        lambda some, all, report: sum(len(b.left) for b in search(some, all, min_similarity=0.9)),
+        rs.Strings.pack(texts), None, 20.0,
+    )  # fmt: skip
+    assert 0.5 * exact < sample < 2 * exact
 
 
 # -- the rest -------------------------------------------------------------------------------------

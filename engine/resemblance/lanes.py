@@ -57,10 +57,10 @@ class Program(NamedTuple):
 
 
 @inlined
-def code_table(data):
+def code_table(data, dtype):
     """A table of zeros with a place for each code unit that ``data`` can hold."""
     size = 1 << 8 if data.itemsize == 1 else 1 << 16 if data.itemsize == 2 else 0x110000
-    return np.zeros(size, np.int32)
+    return np.zeros(size, dtype)
 
 
 @kernel
@@ -127,7 +127,7 @@ def _lexicographic(data, offsets, rows):
 @kernel
 def _program(data, offsets, rows, levels, piece):
     """Runs of the texts ``rows`` (sorted). See :class:`Program`."""
-    code = code_table(data)
+    code = code_table(data, np.int32)
     n = len(rows)
     shared = np.zeros(n, np.int64)
     total = 0
@@ -296,7 +296,7 @@ def _by_class(lengths, rows):
     ends = np.zeros(5, np.int64)
     for i in range(len(rows)):
         n = lengths[rows[i]]
-        kind[i] = (n > 8) + (n > 16) + (n > 32) + (n > 64)
+        kind[i] = int(n > 8) + int(n > 16) + int(n > 32) + int(n > 64)
         ends[kind[i]] += 1
     at = np.zeros(5, np.int64)
     for k in range(1, 5):

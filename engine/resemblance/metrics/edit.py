@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from resemblance.jit import inlined, kernel
-from resemblance.lanes import LEVELS, PIECE, VECTOR_BYTES
+from resemblance.lanes import LEVELS, PIECE, VECTOR_BYTES, code_table
 from resemblance.metrics.base import Metric
 from resemblance.simd import (
     bit_count,
@@ -341,8 +341,10 @@ LANE_KERNELS: Mapping[int, Any] = {
 # -- single pairs ---------------------------------------------------------------------------------
 
 
-GROUP_WORDS = 4
-GROUP = 64 * GROUP_WORDS
+SHORT = 128
+"""Longest pattern that two words hold."""
+
+GROUP = 256
 """Characters of a pattern, rows of the matrix, that are computed together."""
 
 
@@ -462,12 +464,6 @@ def _long(a, b, limit, hps, hns, pad, stop):
     a = a[lo : len(a) - hi]
     b = b[lo : len(b) - hi]
     limit = min(limit, len(b))
-    if len(b) - len(a) > limit:
-        return limit + 1
-    if len(a) <= 128:
-        put(a, pad, 0)
-        found = _one_word(pad, len(a), b) if len(a) <= 64 else _two_words(pad, len(a), b)
-        return min(found, limit + 1)
     # A distance that is small for the lengths is found in a narrow band, tripled until it holds.
     band = max(GROUP, len(b) - len(a))
     while len(a) > GROUP and 3 * band < min(len(a), limit):
@@ -476,6 +472,35 @@ def _long(a, b, limit, hps, hns, pad, stop):
             return found
         band *= 3
     return _banded(a, b, limit, hps, hns, pad, stop)
+
+
+@kernel
+def _to_bytes(pattern, text, pattern_bytes, text_bytes, code):
+    """Bytes that are equal where the characters of a pattern (at most 255) and a text are.
+
+    ``code`` is a table of zeros for all characters, left as it was.
+    """
+    high = np.uint32(0)
+    for c in pattern:
+        high |= c
+    for c in text:
+        high |= c
+    if high < 256:
+        for k in range(len(pattern)):
+            pattern_bytes[k] = np.uint8(pattern[k])
+        for k in range(len(text)):
+            text_bytes[k] = np.uint8(text[k])
+        return
+    used = np.uint8(0)
+    for k in range(len(pattern)):
+        if code[pattern[k]] == 0:
+            used += np.uint8(1)
+            code[pattern[k]] = used
+        pattern_bytes[k] = code[pattern[k]]
+    for k in range(len(text)):
+        text_bytes[k] = code[text[k]]
+    for c in pattern:
+        code[c] = 0
 
 
 @kernel
@@ -490,30 +515,33 @@ def _pairs(data_a, offsets_a, rows_a, data_b, offsets_b, rows_b, allowed, out, s
     for i in range(len(rows_b)):
         longest = max(longest, offsets_b[rows_b[i] + 1] - offsets_b[rows_b[i]])
         longest = max(longest, offsets_a[rows_a[i] + 1] - offsets_a[rows_a[i]])
-    hps = np.empty(longest if longest > 64 else 0, np.uint8)
-    hns = np.empty_like(hps)
+    hps = np.empty(longest, np.uint8)
+    hns = np.empty(longest, np.uint8)
+    # Wide characters become bytes within each pair, so that matching costs what it does for those.
+    wide = data_a.itemsize > 1
+    code = code_table(data_a, np.uint8) if wide else np.zeros(1, np.uint8)
+    pattern_bytes = np.zeros(SHORT, np.uint8)
+    text_bytes = np.empty(longest if wide else 0, np.uint8)
     for i in range(len(rows_a)):
-        lo_a = offsets_a[rows_a[i]]
-        lo_b = offsets_b[rows_b[i]]
-        m = offsets_a[rows_a[i] + 1] - lo_a
-        n = offsets_b[rows_b[i] + 1] - lo_b
-        if max(m, n) > 64:
-            limit = allowed[max(m, n)]
-            out[i] = _long(
-                data_a[lo_a : lo_a + m], data_b[lo_b : lo_b + n], limit, hps, hns, pad, stop
-            )
+        a = data_a[offsets_a[rows_a[i]] : offsets_a[rows_a[i] + 1]]
+        b = data_b[offsets_b[rows_b[i]] : offsets_b[rows_b[i] + 1]]
+        if len(a) > len(b):
+            a, b = b, a
+        # one word for the longer string is best; else as few words as can be
+        pattern, text = (b, a) if len(b) <= 64 else (a, b)
+        m = len(pattern)
+        if m > SHORT:
+            out[i] = _long(a, b, allowed[len(b)], hps, hns, pad, stop)
             if stop[0]:
                 return
-        elif m >= n:
-            out[i] = _one_word(_readable(data_a, lo_a, m, pad), m, data_b[lo_b : lo_b + n])
+        elif wide:
+            _to_bytes(pattern, text, pattern_bytes, text_bytes, code)
+            coded = text_bytes[: len(text)]
+            out[i] = (
+                _one_word(pattern_bytes, m, coded)
+                if m <= 64
+                else _two_words(pattern_bytes, m, coded)
+            )
         else:
-            out[i] = _one_word(_readable(data_b, lo_b, n, pad), n, data_a[lo_a : lo_a + m])
-
-
-@inlined
-def _readable(data, lo, m, pad):
-    """64 readable characters of which the first ``m`` are the string at ``lo``."""
-    if lo + 64 <= len(data):
-        return data[lo : lo + 64]
-    put(data[lo : lo + m], pad, 0)
-    return pad[:64]
+            put(pattern, pad, 0)
+            out[i] = _one_word(pad, m, text) if m <= 64 else _two_words(pad, m, text)

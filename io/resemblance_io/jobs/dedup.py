@@ -357,22 +357,14 @@ def plan_dedup(
     with stages.stage("reading") as report:
         texts = read_texts(narrow, column, report).strings
 
-    def search(report: Report) -> None:
-        find_duplicates(
-            texts,
-            metric,
-            min_similarity=min_similarity,
-            max_distance=max_distance,
-            threads=threads,
-            progress=report,
-        )
-
     return measured_plan(
         texts,
         None,
+        metric,
         min_similarity=min_similarity,
         max_distance=max_distance,
-        search=search,
+        threads=threads,
+        clusters=True,
         # it is read a second time, in full, and written
         overhead=3 * stages.total,
     )

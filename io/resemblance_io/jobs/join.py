@@ -15,7 +15,7 @@ from resemblance.metrics import Metric
 from resemblance_io.errors import InputError
 from resemblance_io.jobs.inputs import checked_metric, read_texts, refuse_overlap
 from resemblance_io.jobs.plan import Plan, measured_plan
-from resemblance_io.jobs.stages import Report, Stages, describe
+from resemblance_io.jobs.stages import Stages, describe
 from resemblance_io.sinks import OutputFile
 from resemblance_io.sources import Scan, scan
 
@@ -199,26 +199,14 @@ def plan_join(
     stages = Stages()
     with stages.stage("reading") as report:
         columns = [read_texts(side, on, report).strings for side in sides]
-    others = None if right is None else columns[1]
-
-    def search(report: Report) -> None:
-        for _ in iter_join(
-            columns[0],
-            others,
-            metric,
-            min_similarity=min_similarity,
-            max_distance=max_distance,
-            threads=threads,
-            progress=report,
-        ):
-            pass
-
     return measured_plan(
         columns[0],
-        others,
+        None if right is None else columns[1],
+        metric,
         min_similarity=min_similarity,
         max_distance=max_distance,
-        search=search,
+        threads=threads,
+        clusters=False,
         overhead=stages.total,
     )
 

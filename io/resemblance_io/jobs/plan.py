@@ -11,6 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resemblance.dedup import blank_rows
+from resemblance.join import iter_join
+from resemblance.metrics import Metric
 from resemblance.strings import Strings
 from resemblance.threshold import allowed_distances
 from resemblance.tiles import available_memory
@@ -19,14 +21,20 @@ from resemblance_io.jobs.stages import Report
 TRIAL_SECONDS: Final = 2.0
 """How long the search is tried."""
 
-_BASE_BYTES: Final = 350 << 20
+_BASE_BYTES: Final = 300 << 20
 """Of a process with the libraries loaded and batches under way."""
 
-_ROW_BYTES: Final = 250
-"""Of a row: offsets, hashes and ranks of the text, segments of the index, a few pairs."""
+_ROW_BYTES: Final = 150
+"""Of a row: offsets, hashes and ranks of the text, segments of the index."""
 
 _TEXT_COPIES: Final = 3
 """The column, its distinct texts, and the part of them that a search has at hand."""
+
+_PAIR_BYTES: Final = 90
+"""Of a pair while clusters are made from all of them (measured: 88)."""
+
+_BLOCK_PAIRS: Final = 1 << 23
+"""Most pairs that count for memory where they are written in blocks."""
 
 
 @dataclass(frozen=True)
@@ -42,8 +50,10 @@ class Plan:
     compared : int
         Those of them whose lengths leave the threshold within reach. Equal texts are collapsed
         and indexes looked into first, so that most are never compared one by one.
+    near : int
+        Pairs within the threshold, about; of different texts, where the job collapses equal ones.
     memory : int
-        Bytes of memory, about; more if there are many more pairs within the threshold than rows.
+        Bytes of memory, about.
     available : int or None
         Bytes of memory that are free now.
     seconds : float
@@ -53,6 +63,7 @@ class Plan:
     rows: tuple[int, ...]
     pairs: int
     compared: int
+    near: int
     memory: int
     available: int | None
     seconds: float
@@ -65,6 +76,7 @@ class Plan:
             [
                 f"rows    {rows}",
                 f"pairs   {self.compared:,} whose lengths are near enough{share}",
+                f"        {self.near:,} within the threshold, about",
                 f"memory  about {self.memory / 1e9:.1f} GB{free}",
                 f"time    about {_duration(self.seconds)}",
                 "nothing was written (dry run)",
@@ -79,22 +91,27 @@ class _Enough(Exception):
 def measured_plan(
     left: Strings,
     right: Strings | None,
+    metric: Metric,
     *,
     min_similarity: float | None,
     max_distance: float | None,
-    search: Callable[[Report], None],
+    threads: int | None,
+    clusters: bool,
     overhead: float,
 ) -> Plan:
-    """Predict a search from the lengths of the texts and its first moments.
+    """Predict a search from the lengths of the texts, its first moments, and a sample of rows.
 
     Parameters
     ----------
     left, right : Strings
         The two sides; ``right=None`` for a column against itself.
+    metric : Metric
     min_similarity, max_distance : float, optional
         The threshold.
-    search : callable
-        Runs the search, reporting what it has done of what.
+    threads : int, optional
+        Threads to search with.
+    clusters : bool
+        Whether clusters are made: of different texts that are not blank, from all pairs at once.
     overhead : float
         Seconds to add, for what is not the search.
 
@@ -108,16 +125,36 @@ def measured_plan(
     allowed = allowed_distances(min_similarity, max_distance, longest)
     counts = [np.bincount(n, minlength=longest + 1) for n in lengths]
     rows = [len(n) for n in lengths]
-    memory = _BASE_BYTES + sum(
-        len(s) * _ROW_BYTES + _TEXT_COPIES * len(s.data) * s.data.itemsize for s in sides
-    )
+
+    def search(some: Strings, all: Strings | None, report: Report) -> int:
+        blocks = iter_join(
+            some,
+            all,
+            metric,
+            min_similarity=min_similarity,
+            max_distance=max_distance,
+            threads=threads,
+            progress=report,
+        )
+        return sum(len(block.left) for block in blocks)
+
+    mine = left
+    if clusters:
+        mine = left.take(np.flatnonzero(~(left.is_null | blank_rows(left)))).distinct().strings
+    seconds, near = _trial(lambda report: search(mine, right, report))
+    if near is None:
+        near = _extrapolated(search, mine, right, seconds)
+    held = near if clusters else min(near, _BLOCK_PAIRS)
     return Plan(
         rows=tuple(map(len, sides)),
         pairs=rows[0] * (rows[0] - 1) // 2 if right is None else rows[0] * rows[1],
         compared=_within_window(counts, allowed),
-        memory=memory,
+        near=near,
+        memory=_BASE_BYTES
+        + held * _PAIR_BYTES
+        + sum(len(s) * _ROW_BYTES + _TEXT_COPIES * len(s.data) * s.data.itemsize for s in sides),
         available=available_memory(),
-        seconds=overhead + _trial(search),
+        seconds=overhead + seconds,
     )
 
 
@@ -135,8 +172,8 @@ def _within_window(counts: list[NDArray[np.int64]], allowed: NDArray[np.int64]) 
     return int(total + sum(n * m for n, m in zip(mine, other, strict=True)))
 
 
-def _trial(search: Callable[[Report], None]) -> float:
-    """Seconds that a search takes, from those of its beginning."""
+def _trial(search: Callable[[Report], int]) -> tuple[float, int | None]:
+    """Seconds that a search takes, from those of its beginning; its pairs if it comes to an end."""
     begin = time.perf_counter()
     first: tuple[float, int] | None = None  # when the first part was done: compiled by then
     estimate = 0.0
@@ -144,18 +181,34 @@ def _trial(search: Callable[[Report], None]) -> float:
     def report(done: int, total: int) -> None:
         nonlocal first, estimate
         now = time.perf_counter()
-        if first is None or done < first[1]:  # or a second, shorter search has begun
+        if first is None or done < first[1]:  # or begun again, with part of the rows
             first = now, done
-        elif now - begin > TRIAL_SECONDS and done > first[1]:
+        elif now - begin > TRIAL_SECONDS and first[1] < done < total:
             rate = (now - first[0]) / (done - first[1])
             estimate = now - begin + (total - done) * rate
             raise _Enough
 
     try:
-        search(report)
+        near = search(report)
     except _Enough:
-        return estimate
-    return time.perf_counter() - begin
+        return estimate, None
+    return time.perf_counter() - begin, near
+
+
+def _extrapolated(
+    search: Callable[[Strings, Strings | None, Report], int],
+    left: Strings,
+    right: Strings | None,
+    seconds: float,
+) -> int:
+    """Pairs, from those of as many evenly spread rows as can be looked at in a moment."""
+    share = TRIAL_SECONDS / max(seconds, TRIAL_SECONDS) / 2
+    rows = np.unique(np.linspace(0, len(left) - 1, max(1, int(len(left) * share))).astype(np.int64))
+    sample = left.take(rows)
+    found = search(sample, left if right is None else right, lambda done, total: None)
+    if right is None:  # each row met itself, and each pair is met from both ends
+        found = (found - len(sample) + sample.null_count) // 2
+    return found * len(left) // len(rows)
 
 
 def _duration(seconds: float) -> str:
