@@ -59,7 +59,7 @@ def refused(message, job, *arguments, **options):
 
 def partition(out):
     """Clusters of more than one row, as sets of (file, row of the file)."""
-    clusters = {}
+    clusters: dict[int, set[tuple[str, int]]] = {}
     for row in rows(out, "clusters"):
         place = Path(row["file"]).name, row["file_row"]
         clusters.setdefault(row["cluster"], set()).add(place)
@@ -168,7 +168,9 @@ def test_a_score_equal_to_the_threshold_is_in(tmp_path):  # C034
         table = pa.table({"text": [a, b]})
         assert dedup(table, min_similarity=threshold).near_duplicates == 1
         assert dedup(table, min_similarity=np.nextafter(threshold, 1)).near_duplicates == 0
-        found = join(table, on="text", to=tmp_path / "p.csv", min_similarity=threshold, overwrite=1)
+        found = join(
+            table, on="text", to=tmp_path / "p.csv", min_similarity=threshold, overwrite=True
+        )
         assert found.pairs == 1
 
 
@@ -642,11 +644,12 @@ def test_plans_predict_the_pairs_within_the_threshold(monkeypatch):
     assert plan_dedup(table, "t", min_similarity=0.9).near == exact
     assert plan_join(table, on="t", min_similarity=0.9).near > exact
     # from a sample, where the search is too long to try
-    search = rs.iter_join
-    sample = plan_module._extrapolated(
-        lambda some, all, report: sum(len(b.left) for b in search(some, all, min_similarity=0.9)),
-        rs.Strings.pack(texts), None, 20.0,
-    )  # fmt: skip
+    monkeypatch.setattr(plan_module, "TRIAL_SECONDS", 0.0)
+
+    def search(some, others, report):
+        return len(rs.join(some, others, min_similarity=0.9).left)
+
+    sample = plan_module._extrapolated(search, rs.Strings.pack(texts), None)
     assert 0.5 * exact < sample < 2 * exact
 
 

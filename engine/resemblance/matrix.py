@@ -449,16 +449,17 @@ def _write_matrix(
             return
         for t in range(n):
             text_length = text_lengths[t]
-            row = out[text_rows[t] * text_stride : (text_rows[t] + 1) * text_stride]
+            to = text_rows[t] * text_stride
             for b in range(blocks):
                 at = (b * n + t) * width
                 for lane in range(min(width, len(here) - b * width)):
                     pattern = here[b * width + lane]
                     distance = text_length + deltas[at + lane]
                     if similar:
-                        row[pattern] = _similarity(distance, max(text_length, lengths[pattern]))
+                        longer = max(text_length, lengths[pattern])
+                        out[to + pattern] = _similarity(distance, longer)
                     else:
-                        row[pattern] = distance
+                        out[to + pattern] = distance
     else:
         for b in range(blocks):
             for lane in range(min(width, len(here) - b * width)):

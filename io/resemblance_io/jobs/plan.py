@@ -126,10 +126,10 @@ def measured_plan(
     counts = [np.bincount(n, minlength=longest + 1) for n in lengths]
     rows = [len(n) for n in lengths]
 
-    def search(some: Strings, all: Strings | None, report: Report) -> int:
+    def search(some: Strings, others: Strings | None, report: Report) -> int:
         blocks = iter_join(
             some,
-            all,
+            others,
             metric,
             min_similarity=min_similarity,
             max_distance=max_distance,
@@ -143,7 +143,7 @@ def measured_plan(
         mine = left.take(np.flatnonzero(~(left.is_null | blank_rows(left)))).distinct().strings
     seconds, near = _trial(lambda report: search(mine, right, report))
     if near is None:
-        near = _extrapolated(search, mine, right, seconds)
+        near = _extrapolated(search, mine, right)
     held = near if clusters else min(near, _BLOCK_PAIRS)
     return Plan(
         rows=tuple(map(len, sides)),
@@ -196,19 +196,22 @@ def _trial(search: Callable[[Report], int]) -> tuple[float, int | None]:
 
 
 def _extrapolated(
-    search: Callable[[Strings, Strings | None, Report], int],
-    left: Strings,
-    right: Strings | None,
-    seconds: float,
+    search: Callable[[Strings, Strings | None, Report], int], left: Strings, right: Strings | None
 ) -> int:
     """Pairs, from those of as many evenly spread rows as can be looked at in a moment."""
-    share = TRIAL_SECONDS / max(seconds, TRIAL_SECONDS) / 2
-    rows = np.unique(np.linspace(0, len(left) - 1, max(1, int(len(left) * share))).astype(np.int64))
-    sample = left.take(rows)
-    found = search(sample, left if right is None else right, lambda done, total: None)
+    others = left if right is None else right
+    size = 256
+    while True:
+        begin = time.perf_counter()
+        spread = np.linspace(0, len(left) - 1, min(size, len(left)))
+        sample = left.take(spread.astype(np.int64))
+        found = search(sample, others, lambda done, total: None)
+        if size >= len(left) or 4 * (time.perf_counter() - begin) > TRIAL_SECONDS:
+            break
+        size *= 4
     if right is None:  # each row met itself, and each pair is met from both ends
         found = (found - len(sample) + sample.null_count) // 2
-    return found * len(left) // len(rows)
+    return found * len(left) // len(sample)
 
 
 def _duration(seconds: float) -> str:

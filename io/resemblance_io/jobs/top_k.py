@@ -169,8 +169,8 @@ def top_k(
             total = asked.num_rows or 0
             for block in _blocks(asked, on, max(1, BLOCK_MATCHES // k)):
 
-                def within(done: int, all: int, first: int = rows, n: int = len(block)) -> None:
-                    report(first + n * done // all, total)
+                def within(done: int, of: int, first: int = rows, n: int = len(block)) -> None:
+                    report(first + n * done // of, total)
 
                 found = find_neighbors(
                     block,
