@@ -78,10 +78,12 @@ class Levenshtein(Metric):
 @inlined
 def _step(pm, vp, vn):
     """One text character in words that hold whole patterns."""
-    d0 = (((vp + (pm & vp)) ^ vp) | pm) | vn
-    hn = double(d0 & vp)
+    # Without vn, which is disjoint from vp, this does for d0 where the next step waits for it.
+    d = ((vp + (pm & vp)) ^ vp) | pm
+    d0 = d | vn
+    hn = double(d & vp)
     # hp is kept inverted: doubling moves a 0 in, which is the +1 of the matrix's first row
-    not_hp = double(~vn & (d0 | vp))
+    not_hp = double(~vn & (d | vp))
     return hn | (~d0 & not_hp), d0 & ~not_hp
 
 
@@ -187,9 +189,10 @@ def _lane_kernel(dtype):
 @inlined
 def _step_first(pm, vp, vn):
     """As :func:`_step`, with what leaves the word at its top: ``not_hp`` and ``hn`` undoubled."""
-    d0 = (((vp + (pm & vp)) ^ vp) | pm) | vn
-    hn_out = d0 & vp
-    not_hp_out = ~vn & (d0 | vp)
+    d = ((vp + (pm & vp)) ^ vp) | pm
+    d0 = d | vn
+    hn_out = d & vp
+    not_hp_out = ~vn & (d | vp)
     hn = double(hn_out)
     not_hp = double(not_hp_out)
     return hn | (~d0 & not_hp), d0 & ~not_hp, not_hp_out, hn_out
@@ -199,9 +202,10 @@ def _step_first(pm, vp, vn):
 def _step_next(pm, vp, vn, not_hp_in, hn_in):
     """One text character in a further word, with what left the word below at this character."""
     pm = pm | top_bit(hn_in)
-    d0 = (((vp + (pm & vp)) ^ vp) | pm) | vn
-    hn_out = d0 & vp
-    not_hp_out = ~vn & (d0 | vp)
+    d = ((vp + (pm & vp)) ^ vp) | pm
+    d0 = d | vn
+    hn_out = d & vp
+    not_hp_out = ~vn & (d | vp)
     hn = double_in(hn_out, hn_in)
     not_hp = double_in(not_hp_out, not_hp_in)
     return hn | (~d0 & not_hp), d0 & ~not_hp, not_hp_out, hn_out
@@ -349,19 +353,20 @@ GROUP = 256
 
 
 @inlined
-def _word(pm, vp, vn, hp_in, hn_in):
+def _word(pm, vp, vn, not_hp_in, hn_in):
     """One text character in one 64-bit word: new ``vp``, ``vn``, and what leaves at the top."""
     one = np.uint64(1)
     top = np.uint64(63)
     pm = pm | hn_in
-    d0 = (((vp + (pm & vp)) ^ vp) | pm) | vn
-    hp = vn | ~(d0 | vp)
-    hn = d0 & vp
-    hp_out = hp >> top
+    d = ((vp + (pm & vp)) ^ vp) | pm
+    d0 = d | vn
+    hn = d & vp
+    not_hp = ~vn & (d | vp)
     hn_out = hn >> top
-    hp = (hp << one) | hp_in
+    not_hp_out = not_hp >> top
     hn = (hn << one) | hn_in
-    return hn | ~(d0 | hp), d0 & hp, hp_out, hn_out
+    not_hp = (not_hp << one) | not_hp_in
+    return hn | (~d0 & not_hp), d0 & ~not_hp, not_hp_out, hn_out
 
 
 @inlined
@@ -376,30 +381,27 @@ def _sum(vp, vn, rows):
 @kernel
 def _one_word(pattern, m, text):
     """Distance of the first ``m`` (at most 64) of 64 characters and a text."""
-    one = np.uint64(1)
-    zero = np.uint64(0)
-    vp = ~zero
-    vn = zero
+    vp = ~np.uint64(0)
+    vn = np.uint64(0)
     for c in text:
-        vp, vn, _, _ = _word(match_bits(pattern, 0, c, 64), vp, vn, one, zero)
+        vp, vn = _step(match_bits(pattern, 0, c, 64), vp, vn)
     return len(text) + _sum(vp, vn, m)
 
 
 @kernel
 def _two_words(pattern, m, text):
     """Distance of the first ``m`` (at most 128) of 128 characters and a text."""
-    one = np.uint64(1)
     zero = np.uint64(0)
     vp0 = vp1 = ~zero
     vn0 = vn1 = zero
     for c in text:
-        vp0, vn0, hp, hn = _word(match_bits(pattern, 0, c, 64), vp0, vn0, one, zero)
-        vp1, vn1, hp, hn = _word(match_bits(pattern, 64, c, 64), vp1, vn1, hp, hn)
+        vp0, vn0, not_hp, hn = _word(match_bits(pattern, 0, c, 64), vp0, vn0, zero, zero)
+        vp1, vn1, not_hp, hn = _word(match_bits(pattern, 64, c, 64), vp1, vn1, not_hp, hn)
     return len(text) + _sum(vp0, vn0, m) + _sum(vp1, vn1, m - 64)
 
 
 @kernel
-def _banded(a, b, limit, hps, hns, pad, stop):
+def _banded(a, b, limit, not_hps, hns, pad, stop):
     """Distance of ``a`` and ``b`` (the longer one), or ``limit + 1`` if it is more than ``limit``.
 
     Only cells within ``limit`` of the diagonal are computed, in groups of rows over the columns
@@ -411,8 +413,8 @@ def _banded(a, b, limit, hps, hns, pad, stop):
     n = len(b)
     if n - m > limit:
         return limit + 1
-    # Horizontal differences along the row above the present group; at first along row 0.
-    hps[:n] = 1
+    # Horizontal differences along the row above the present group, +1 inverted; first of row 0.
+    not_hps[:n] = 0
     hns[:n] = 0
     score = np.int64(0)  # the matrix at that row and at ``column``
     column = 0
@@ -423,24 +425,24 @@ def _banded(a, b, limit, hps, hns, pad, stop):
         first = max(0, r0 - limit)
         last = min(n, r0 + rows + limit)
         for j in range(column, first):
-            score += np.int64(hps[j]) - np.int64(hns[j])
+            score += 1 - np.int64(not_hps[j]) - np.int64(hns[j])
         column = first
         above = score
         if r0 + rows == m:
             for j in range(first, n):
-                above += np.int64(hps[j]) - np.int64(hns[j])
+                above += 1 - np.int64(not_hps[j]) - np.int64(hns[j])
         put(a[r0 : r0 + rows], pad, 0)
         vp0 = vp1 = vp2 = vp3 = ~zero
         vn0 = vn1 = vn2 = vn3 = zero
         for j in range(first, last):
             c = b[j]
-            hp = np.uint64(hps[j])
+            not_hp = np.uint64(not_hps[j])
             hn = np.uint64(hns[j])
-            vp0, vn0, hp, hn = _word(match_bits(pad, 0, c, 64), vp0, vn0, hp, hn)
-            vp1, vn1, hp, hn = _word(match_bits(pad, 64, c, 64), vp1, vn1, hp, hn)
-            vp2, vn2, hp, hn = _word(match_bits(pad, 128, c, 64), vp2, vn2, hp, hn)
-            vp3, vn3, hp, hn = _word(match_bits(pad, 192, c, 64), vp3, vn3, hp, hn)
-            hps[j] = np.uint8(hp)
+            vp0, vn0, not_hp, hn = _word(match_bits(pad, 0, c, 64), vp0, vn0, not_hp, hn)
+            vp1, vn1, not_hp, hn = _word(match_bits(pad, 64, c, 64), vp1, vn1, not_hp, hn)
+            vp2, vn2, not_hp, hn = _word(match_bits(pad, 128, c, 64), vp2, vn2, not_hp, hn)
+            vp3, vn3, not_hp, hn = _word(match_bits(pad, 192, c, 64), vp3, vn3, not_hp, hn)
+            not_hps[j] = np.uint8(not_hp)
             hns[j] = np.uint8(hn)
         score += rows
         if r0 + rows == m:
@@ -451,7 +453,7 @@ def _banded(a, b, limit, hps, hns, pad, stop):
 
 
 @kernel
-def _long(a, b, limit, hps, hns, pad, stop):
+def _long(a, b, limit, not_hps, hns, pad, stop):
     """Distance of two strings of any length, or ``limit + 1``; see :func:`_banded`."""
     if len(a) > len(b):
         a, b = b, a
@@ -467,11 +469,11 @@ def _long(a, b, limit, hps, hns, pad, stop):
     # A distance that is small for the lengths is found in a narrow band, tripled until it holds.
     band = max(GROUP, len(b) - len(a))
     while len(a) > GROUP and 3 * band < min(len(a), limit):
-        found = _banded(a, b, band, hps, hns, pad, stop)
+        found = _banded(a, b, band, not_hps, hns, pad, stop)
         if found <= band:
             return found
         band *= 3
-    return _banded(a, b, limit, hps, hns, pad, stop)
+    return _banded(a, b, limit, not_hps, hns, pad, stop)
 
 
 @kernel
@@ -515,7 +517,7 @@ def _pairs(data_a, offsets_a, rows_a, data_b, offsets_b, rows_b, allowed, out, s
     for i in range(len(rows_b)):
         longest = max(longest, offsets_b[rows_b[i] + 1] - offsets_b[rows_b[i]])
         longest = max(longest, offsets_a[rows_a[i] + 1] - offsets_a[rows_a[i]])
-    hps = np.empty(longest, np.uint8)
+    not_hps = np.empty(longest, np.uint8)
     hns = np.empty(longest, np.uint8)
     # Wide characters become bytes within each pair, so that matching costs what it does for those.
     wide = data_a.itemsize > 1
@@ -531,7 +533,7 @@ def _pairs(data_a, offsets_a, rows_a, data_b, offsets_b, rows_b, allowed, out, s
         pattern, text = (b, a) if len(b) <= 64 else (a, b)
         m = len(pattern)
         if m > SHORT:
-            out[i] = _long(a, b, allowed[len(b)], hps, hns, pad, stop)
+            out[i] = _long(a, b, allowed[len(b)], not_hps, hns, pad, stop)
             if stop[0]:
                 return
         elif wide:
