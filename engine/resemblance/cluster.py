@@ -48,7 +48,7 @@ def cluster(
     >>> rs.cluster(chain, 4), rs.cluster(chain, 4, method="components")
     (array([0, 0, 2, 2]), array([0, 0, 0, 0]))
     """
-    left, right = (np.ascontiguousarray(side, np.int64) for side in pairs[:2])
+    left, right = (_rows(side) for side in pairs[:2])
     if left.shape != right.shape or left.ndim != 1:
         raise ValueError("pairs must hold two arrays of rows of the same length")
     for side in (left, right):
@@ -67,6 +67,12 @@ def cluster(
     raise ValueError(f"method must be 'star' or 'components', got {method!r}")
 
 
+def _rows(side: ArrayLike) -> NDArray[Any]:
+    """Row numbers as an array; narrow ones as they are, since there may be many."""
+    rows = np.ascontiguousarray(side)
+    return rows if rows.dtype in (np.int32, np.int64) else rows.astype(np.int64)
+
+
 @kernel
 def _neighbours(left, right, n):
     """Both directions of the pairs as CSR."""
@@ -78,7 +84,7 @@ def _neighbours(left, right, n):
         starts[i + 1] += starts[i]
     at = np.empty_like(starts)
     put(starts, at, 0)
-    partners = np.empty(starts[n], np.int64)
+    partners = np.empty(starts[n], left.dtype)
     for p in range(len(left)):
         partners[at[left[p]]] = right[p]
         at[left[p]] += 1

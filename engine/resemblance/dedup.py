@@ -11,7 +11,7 @@ from resemblance import lanes
 from resemblance.cluster import Method, cluster
 from resemblance.inputs import as_strings
 from resemblance.jit import kernel
-from resemblance.join import Pairs, close_pairs
+from resemblance.join import Found, Pairs, close_pairs, in_order
 from resemblance.metrics import Metric, resolve
 from resemblance.metrics.base import similarity
 from resemblance.strings import Distinct, Strings
@@ -156,7 +156,7 @@ def _scores(
     return similarity(distance, np.maximum(lengths[left], lengths[right])) if similar else distance
 
 
-def _edges(different: Distinct, near: Any, strings: Strings, similar: bool) -> Pairs:
+def _edges(different: Distinct, near: Found, strings: Strings, similar: bool) -> Pairs:
     """Verified pairs by row, sorted."""
     rows = np.flatnonzero(different.group >= 0)
     first = different.first[different.group[rows]]
@@ -165,10 +165,10 @@ def _edges(different: Distinct, near: Any, strings: Strings, similar: bool) -> P
     b = np.concatenate([different.first[near.right], rows[again]])
     distance = np.concatenate([near.distance, np.zeros(int(again.sum()), near.distance.dtype)])
     left, right = np.minimum(a, b), np.maximum(a, b)
-    order = np.lexsort((right, left))
-    left, right, distance = left[order], right[order], distance[order]
+    del a, b
+    left, right, distance = in_order(left, right, distance)
     if not similar:
-        return Pairs(left, right, distance)
+        return Pairs(left, right, distance.astype(near.distance.dtype))
     lengths = strings.lengths
     return Pairs(left, right, similarity(distance, np.maximum(lengths[left], lengths[right])))
 

@@ -266,7 +266,7 @@ def _tiles(
     by_segments: list[tuple[_Window, float]] = []
     by_lanes: list[_Window] = []
     for window in _windows(index, probes, same, allowed):
-        cost = _segment_cost(index, window)
+        cost = _segment_cost(index, window, signatures, own)
         if cost < _lane_cost(window):
             by_segments.append((window, cost))
         else:
@@ -385,10 +385,6 @@ class _Segments(NamedTuple):
     signatures: NDArray[np.uint64]
 
 
-CANDIDATE = 2.0
-"""Estimated nanoseconds to drop a candidate by its signature, or at times to verify it."""
-
-
 def _lane_cost(window: _Window) -> float:
     """Estimated nanoseconds of comparing all pairs of a window."""
     words = -(-window.length // 64)
@@ -397,7 +393,9 @@ def _lane_cost(window: _Window) -> float:
     return per_pair * (window.hi - window.lo) * (window.last - window.first)
 
 
-def _segment_cost(index: Strings, window: _Window) -> float:
+def _segment_cost(
+    index: Strings, window: _Window, signatures: NDArray[np.uint64], own: NDArray[np.uint64]
+) -> float:
     """Estimated nanoseconds of finding the pairs of a window by segments."""
     segments = window.distance + 1
     if segments > window.length:
@@ -410,7 +408,22 @@ def _segment_cost(index: Strings, window: _Window) -> float:
     sample = min(n, 1 << 14)
     collisions = _collisions(index.data, index.offsets, window.lo, window.lo + sample, segments)
     likely = float(collisions.sum()) / segments / sample**2
-    return work + CANDIDATE * likely * substrings * n * m
+    passing = _passing(signatures[window.lo : window.hi], own[window.first : window.last],
+                       window.distance)  # fmt: skip
+    verify = 20.0 + 3.5 * window.length * (1 + window.length // 64)
+    return work + (1.0 + passing * verify) * likely * substrings * n * m
+
+
+@kernel
+def _passing(signatures, others, limit):
+    """Share of pairs, by a sample, whose signatures allow a distance."""
+    sample = 4096
+    count = 0
+    for k in range(sample):
+        a = signatures[k * 7919 % len(signatures)]
+        b = others[k * 104729 % len(others)]
+        count += int(bit_count(a & ~b) <= limit and bit_count(b & ~a) <= limit)
+    return count / sample
 
 
 @kernel
@@ -661,7 +674,7 @@ def _blocks(
             stop = min(stop, hi - lo)
             total = int(ends[stop - 1]) - before
             if total:
-                i, j, d = _in_order(
+                i, j, d = in_order(
                     *_expand(
                         here[at:stop], lo + at, b is None, starts, partners, distances,
                         other_starts, other_rows, total,
@@ -686,17 +699,23 @@ def _members(group: NDArray[np.int64], n: int) -> tuple[NDArray[np.int64], NDArr
     return rows, starts
 
 
-def _in_order(
-    i: NDArray[np.int64], j: NDArray[np.int64], d: NDArray[np.int64]
+def in_order(
+    i: NDArray[np.int64], j: NDArray[np.int64], d: NDArray[Any]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Sort by left row, then right row; left rows rise already."""
-    low = int(i[0])
+    """Sort pairs by left row, then right row."""
+    if not len(i):
+        return i, j, d.astype(np.int64)
+    low = int(i.min())
     bits_j, bits_d = int(j.max()).bit_length(), int(d.max()).bit_length()
-    if (int(i[-1]) - low).bit_length() + bits_j + bits_d > 63:
+    if int(i.max() - low).bit_length() + bits_j + bits_d > 63:
         order = np.lexsort((j, i))
-        return i[order], j[order], d[order]
+        return i[order], j[order], d[order].astype(np.int64)
     # one plain sort of packed keys is several times faster than an indirect one
-    keys = (((i - low) << bits_j | j) << bits_d) | d
+    keys = i - low
+    keys <<= bits_j
+    keys |= j
+    keys <<= bits_d
+    keys |= d
     keys.sort()
     return (
         (keys >> (bits_j + bits_d)) + low,

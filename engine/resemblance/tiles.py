@@ -11,6 +11,7 @@ import logging
 import os
 import pathlib
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -24,6 +25,9 @@ Progress = bool | Callable[[int, int], None]
 
 Tile = tuple[int, Callable[[], None]]
 """Estimated cost in nanoseconds, and the work."""
+
+PATIENCE = 1.5
+"""Seconds that an interrupted job waits for its threads."""
 
 INLINE_COST = 20_000_000
 """Jobs estimated below 20 ms run in the calling thread: there is nothing to interrupt."""
@@ -111,12 +115,13 @@ class Job:
                     pass
         except BaseException:
             self.stop[0] = 1
+            # A thread that is still compiling sees the flag when that is done, and ends by itself.
+            deadline = time.monotonic() + PATIENCE
             for event in ended:
-                event.wait()
+                event.wait(max(0.0, deadline - time.monotonic()))
             raise
-        finally:
-            for thread in pool:
-                thread.join()
+        for thread in pool:
+            thread.join()
         if failures:
             raise failures[0]
 
