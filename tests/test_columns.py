@@ -172,7 +172,7 @@ def test_damaged_offsets_and_indices_are_refused():
 
 
 def test_what_is_not_text():
-    for column in (pa.array([1]), pa.table({"a": ["x"]}), pa.array([["a"]]), pl.Series([1.5])):
+    for column in (pa.array([1]), pa.array([{"a": "x"}]), pa.array([["a"]]), pl.Series([1.5])):
         with pytest.raises(TypeError, match=r"column 'n' is .*, not text; choose a column of"):
             columns.strings(column, name="n")
     with pytest.raises(TypeError, match="column 'n' is list, not an Arrow column"):
@@ -202,3 +202,12 @@ def test_blns_survives_the_round_trip(shared, tmp_path):
     packed = columns.strings(pq.read_table(tmp_path / "t.parquet")["text"])
     assert packed.to_list() == texts
     assert columns.arrow(packed).to_pylist() == texts
+
+
+def test_tables():
+    """A table of one column is that column; of more it is refused by their names."""
+    one = pa.table({"x": pa.chunked_array([["a", None], ["b"]])})
+    assert columns.strings(one).to_list() == ["a", None, "b"]
+    assert columns.strings(one.slice(1)).to_list() == [None, "b"]
+    with pytest.raises(TypeError, match=r"'text' is a table of 2 columns \(x, y\); pass one"):
+        columns.strings(one.append_column("y", one["x"]))

@@ -33,21 +33,23 @@ def as_strings(texts: Any, name: str = "texts") -> Strings:
         return texts
     if isinstance(texts, str | bytes):
         raise TypeError(f"{name} is a single {type(texts).__name__}; pass a list: [{name}]")
-    try:
-        if isinstance(texts, list | tuple | np.ndarray):
-            return Strings.pack(texts)
+    if not isinstance(texts, list | tuple | np.ndarray):
         if hasattr(texts, "__arrow_c_stream__") or hasattr(texts, "__arrow_c_array__"):
             from resemblance_io import columns
 
             return columns.strings(texts, name=name)
-        if hasattr(texts, "to_numpy") and hasattr(texts, "__len__"):
-            return Strings.pack(np.asarray(texts.to_numpy(), object))
+        if not (hasattr(texts, "to_numpy") and hasattr(texts, "__len__")):
+            raise _not_text(texts, name)
+        texts = np.asarray(texts.to_numpy(), object)
+    try:
+        return Strings.pack(texts)
     except TypeError as error:
         raise TypeError(f"{name}: {error}") from None
-    hint = (
-        " (a generator can be read only once: pass list(...))" if hasattr(texts, "__next__") else ""
-    )
-    raise TypeError(
+
+
+def _not_text(texts: Any, name: str) -> TypeError:
+    once = " (a generator can be read only once: pass list(...))"
+    return TypeError(
         f"{name} must be a list, tuple, NumPy array, Arrow column or Strings of text, "
-        f"got {type(texts).__name__}{hint}"
+        f"got {type(texts).__name__}{once if hasattr(texts, '__next__') else ''}"
     )

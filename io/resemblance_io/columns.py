@@ -187,6 +187,14 @@ def _chunks(column: Any, name: str) -> list[pa.Array]:
             column = pa.chunked_array(column)
         except pa.ArrowException as error:
             raise TypeError(f"column {name!r} cannot be read as Arrow: {one_line(error)}") from None
+        if pa.types.is_struct(column.type):  # a table
+            fields = [field.name for field in column.type]
+            if len(fields) != 1:
+                raise TypeError(
+                    f"{name!r} is a table of {len(fields)} columns ({', '.join(fields)}); pass one "
+                    "of them"
+                )
+            return [chunk.flatten()[0] for chunk in column.chunks]
     return list(column.chunks)
 
 
