@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import logging
 import os
 import pathlib
 import warnings
@@ -29,6 +30,8 @@ from numba.core import caching, config
 from numba.misc.appdirs import AppDirs
 
 from resemblance._version import __version__
+
+logger = logging.getLogger("resemblance")
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -98,8 +101,20 @@ class _CacheImpl(caching.CompileResultCacheImpl):  # type: ignore[misc]
     _locator_classes = (_Locator,)
 
 
+@functools.cache
+def _announce() -> None:
+    """Say once why the first call takes its time."""
+    logger.debug("compiling for this machine: takes some seconds, the first time only")
+
+
 class _KernelCache(caching.FunctionCache):  # type: ignore[misc]
     _impl_class = _CacheImpl
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        found = super().load_overload(sig, target_context)
+        if found is None:
+            _announce()
+        return found
 
 
 def kernel(func: F | None = None, *, fastmath: frozenset[str] = frozenset()) -> Any:

@@ -418,7 +418,8 @@ def _speak_in_lines() -> None:
     handler.setFormatter(logging.Formatter("resemblance: %(message)s"))
     logger = logging.getLogger("resemblance")
     logger.handlers = [handler]
-    logger.setLevel(logging.INFO)
+    # a person is also told why the first run takes its time
+    logger.setLevel(logging.DEBUG if sys.stderr.isatty() else logging.INFO)
     warnings.showwarning = lambda message, *_: logger.warning("%s", message)
 
 
