@@ -371,8 +371,11 @@ def main() -> int:
     except (KeyboardInterrupt, typer.Abort):
         code = INTERRUPTED
     except Exception as error:
-        traceback.print_exc()
-        return _fail(FAULT, f"a fault of resemblance, please report it: {one_line(error)}")
+        # An interrupt within a compiler or a destructor can surface as any other error.
+        if not _interrupted.is_set():
+            traceback.print_exc()
+            return _fail(FAULT, f"a fault of resemblance, please report it: {one_line(error)}")
+        code = INTERRUPTED
     if code == INTERRUPTED:
         return _fail(INTERRUPTED, "interrupted")
     return code if isinstance(code, int) else DONE
@@ -396,7 +399,11 @@ class _NoPandas:
             raise ModuleNotFoundError("the command line does without pandas", name=name)
 
 
+_interrupted = threading.Event()
+
+
 def _interrupt(signum: int, frame: object) -> NoReturn:
+    _interrupted.set()
     sys.unraisablehook = _unraisable
     raise KeyboardInterrupt
 
