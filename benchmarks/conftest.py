@@ -7,11 +7,13 @@ failure: machines differ, and so do the neighbours on them.
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -120,25 +122,35 @@ class Run:
     output: str
 
 
+LAUNCH = """
+import json, os, subprocess, sys, time
+begin = time.perf_counter()
+process = subprocess.Popen(sys.argv[2:])
+_, status, usage = os.wait4(process.pid, 0)
+code = os.waitstatus_to_exitcode(status)
+with open(sys.argv[1], "w") as report:
+    json.dump([time.perf_counter() - begin, usage.ru_maxrss, code], report)
+"""
+"""Run by a small process: a command's peak begins with that of the process that starts it."""
+
+
 @pytest.fixture(scope="session")
 def run() -> Callable[..., Run]:
     """Run a command and measure it: wall time, peak memory, standard output."""
 
     def run(*command: str, **env: str) -> Run:
         path = os.pathsep.join([str(ROOT / "engine"), str(ROOT / "io")])
-        begin = time.perf_counter()
-        process = subprocess.Popen(
-            command, stdout=subprocess.PIPE, text=True, env=os.environ | {"PYTHONPATH": path} | env
-        )
-        assert process.stdout is not None
-        with process.stdout as stream:
-            output = stream.read()
-        _, status, usage = os.wait4(process.pid, 0)
-        seconds = time.perf_counter() - begin
-        process.returncode = os.waitstatus_to_exitcode(status)
-        assert process.returncode == 0, f"{command} ended with {process.returncode}"
-        scale = 1 if sys.platform == "darwin" else 1024
-        return Run(seconds, usage.ru_maxrss * scale, output)
+        with tempfile.NamedTemporaryFile("r") as report:
+            done = subprocess.run(
+                [sys.executable, "-c", LAUNCH, report.name, *command],
+                stdout=subprocess.PIPE,
+                text=True,
+                check=True,
+                env=os.environ | {"PYTHONPATH": path} | env,
+            )
+            seconds, peak, code = json.load(report)
+        assert code == 0, f"{command} ended with {code}"
+        return Run(seconds, peak * (1 if sys.platform == "darwin" else 1024), done.stdout)
 
     return run
 

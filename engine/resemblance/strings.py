@@ -95,25 +95,22 @@ class Strings:
             values = strings.tolist()
         else:
             values = list(strings)
-        try:
-            text, valid = "".join(values), None
-        except TypeError:
-            valid = np.fromiter((not _is_null(v) for v in values), np.bool_, len(values))
-            values = [v if ok else "" for v, ok in zip(values, valid.tolist(), strict=True)]
-            for row, value in enumerate(values):
-                if not isinstance(value, str):
-                    hint = "; decode bytes to str first" if isinstance(value, bytes) else ""
-                    raise TypeError(
-                        f"row {row} is {type(value).__name__}, not a string or None{hint}"
-                    ) from None
-            text = "".join(values)
+        # In stretches, so that strings are still in the cache when they are looked at again.
+        parts = [
+            _packed(values[row : row + STRETCH], row) for row in range(0, len(values), STRETCH)
+        ]
         offsets = np.zeros(len(values) + 1, np.int64)
-        np.cumsum(np.fromiter(map(len, values), np.int64, len(values)), out=offsets[1:])
-        try:
-            data: NDArray[Any] = np.frombuffer(text.encode("latin-1"), np.uint8)
-        except UnicodeEncodeError:
-            data = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), "<u4")
-            data = data.astype(np.uint16 if data.max() < 1 << 16 else np.uint32)
+        if not parts:
+            return cls(np.empty(0, np.uint8), offsets)
+        np.cumsum(np.concatenate([lengths for _, lengths, _ in parts]), out=offsets[1:])
+        unit = max((data.dtype for data, _, _ in parts), key=lambda dtype: dtype.itemsize)
+        data = np.empty(int(offsets[-1]), unit)
+        np.concatenate([data for data, _, _ in parts], out=data)
+        valid = None
+        if any(part is not None for _, _, part in parts):
+            valid = np.concatenate(
+                [np.ones(len(n), np.bool_) if part is None else part for _, n, part in parts]
+            )
         return cls(data, offsets, valid)
 
     @classmethod
@@ -261,6 +258,35 @@ def _frozen(array: NDArray[Any]) -> NDArray[Any]:
     view = array.view()
     view.flags.writeable = False
     return view
+
+
+STRETCH = 1 << 14
+
+
+def _packed(
+    values: list[Any], first_row: int
+) -> tuple[NDArray[Any], NDArray[np.int64], NDArray[np.bool_] | None]:
+    """Characters, lengths and, where there are nulls, validity of Python strings."""
+    valid = None
+    try:
+        text = "".join(values)
+    except TypeError:
+        valid = np.fromiter((not _is_null(v) for v in values), np.bool_, len(values))
+        values = [v if ok else "" for v, ok in zip(values, valid.tolist(), strict=True)]
+        for row, value in enumerate(values):
+            if not isinstance(value, str):
+                hint = "; decode bytes to str first" if isinstance(value, bytes) else ""
+                raise TypeError(
+                    f"row {first_row + row} is {type(value).__name__}, not a string or None{hint}"
+                ) from None
+        text = "".join(values)
+    lengths = np.fromiter(map(len, values), np.int64, len(values))
+    try:
+        data: NDArray[Any] = np.frombuffer(text.encode("latin-1"), np.uint8)
+    except UnicodeEncodeError:
+        data = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), "<u4")
+        data = data.astype(np.uint16 if data.max() < 1 << 16 else np.uint32)
+    return data, lengths, valid
 
 
 def _is_null(value: Any) -> bool:
