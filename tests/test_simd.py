@@ -13,6 +13,7 @@ from resemblance.simd import (
     bit_count,
     double,
     double_in,
+    less,
     load,
     match_bits,
     popcount,
@@ -36,7 +37,7 @@ def compiled(dtype):
         y = load(b, 0, n)
         results = (
             x + y, x - y, x & y, x | y, x ^ y, ~x,
-            double(x), double_in(x, y), top_bit(x), popcount(x), splat(x, 200),
+            double(x), double_in(x, y), top_bit(x), popcount(x), splat(x, 200), less(x, y),
         )  # fmt: skip
         at = 0
         for result in results:
@@ -55,13 +56,14 @@ def test_lanes(dtype):
     b = draw.integers(0, 1 << bits, n, dtype)
     a[1:5] = 0, np.iinfo(dtype).max, 1, np.iinfo(dtype).max // 2 + 1
     b[:4] = np.iinfo(dtype).max
-    out = np.zeros(11 * n, dtype)
+    out = np.zeros(12 * n, dtype)
     run(a, b, out)
     x, y = a[1:], b
     top = dtype(bits - 1)
     expected = [
         x + y, x - y, x & y, x | y, x ^ y, ~x,
         x + x, (x + x) | (y >> top), x >> top, np.bitwise_count(x).astype(dtype), np.full(n, 200),
+        np.where(x < y, ~dtype(0), dtype(0)),
     ]  # fmt: skip
     for place, value in enumerate(expected):
         assert np.array_equal(out[place * n : (place + 1) * n], value), place

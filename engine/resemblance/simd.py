@@ -306,6 +306,24 @@ def _ov_popcount(v):
     return lambda v: _popcount(v)
 
 
+def less(a: Any, b: Any) -> Any:
+    """All bits of a lane set where ``a < b`` as unsigned integers, else none."""
+    return np.where(a < b, ~a.dtype.type(0), a.dtype.type(0))
+
+
+@intrinsic
+def _less(typingctx: Any, a: Any, b: Any) -> Any:
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        return builder.sext(builder.icmp_unsigned("<", args[0], args[1]), args[0].type)
+
+    return a(a, b), codegen
+
+
+@overload(less, inline="always")
+def _ov_less(a, b):
+    return lambda a, b: _less(a, b)
+
+
 # -- lanes to scalars -----------------------------------------------------------------------------
 
 

@@ -374,6 +374,10 @@ def _decode(data, offsets, valid, out):
         if not valid[i]:
             continue
         chars = data[offsets[i] : offsets[i + 1]]
+        if _is_ascii(chars):
+            put(chars, out, at)
+            at += len(chars)
+            continue
         k = 0
         while k < len(chars):
             c = np.uint32(chars[k])

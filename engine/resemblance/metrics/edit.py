@@ -23,6 +23,7 @@ from resemblance.simd import (
     bit_count,
     double,
     double_in,
+    less,
     load,
     match_bits,
     popcount,
@@ -348,6 +349,13 @@ LANE_KERNELS: Mapping[int, Any] = {
 SHORT = 128
 """Longest pattern that two words hold."""
 
+PAIR_LANES = VECTOR_BYTES // 8
+BATCH = 512
+"""Pairs that are sorted by length to be met in lanes; their bytes fit a second-level cache."""
+
+LANE_TEXT = 128
+"""Longest text of those pairs."""
+
 GROUP = 256
 """Characters of a pattern, rows of the matrix, that are computed together."""
 
@@ -477,32 +485,86 @@ def _long(a, b, limit, not_hps, hns, pad, stop):
 
 
 @kernel
-def _to_bytes(pattern, text, pattern_bytes, text_bytes, code):
-    """Bytes that are equal where the characters of a pattern (at most 255) and a text are.
+def _to_bytes(data, lo, m, other, lo_other, n, code, pattern, text):
+    """Copy a pattern (at most 255 characters) and a text as bytes that are equal where those are.
 
     ``code`` is a table of zeros for all characters, left as it was.
     """
     high = np.uint32(0)
-    for c in pattern:
-        high |= c
-    for c in text:
-        high |= c
+    if data.itemsize > 1:
+        for k in range(np.uint64(m)):
+            high |= data[np.uint64(lo) + k]
+        for k in range(np.uint64(n)):
+            high |= other[np.uint64(lo_other) + k]
     if high < 256:
-        for k in range(len(pattern)):
-            pattern_bytes[k] = np.uint8(pattern[k])
-        for k in range(len(text)):
-            text_bytes[k] = np.uint8(text[k])
+        for k in range(np.uint64(m)):
+            pattern[k] = np.uint8(data[np.uint64(lo) + k])
+        for k in range(np.uint64(n)):
+            text[k] = np.uint8(other[np.uint64(lo_other) + k])
         return
     used = np.uint8(0)
-    for k in range(len(pattern)):
-        if code[pattern[k]] == 0:
+    for k in range(np.uint64(m)):
+        c = data[np.uint64(lo) + k]
+        if code[c] == 0:
             used += np.uint8(1)
-            code[pattern[k]] = used
-        pattern_bytes[k] = code[pattern[k]]
-    for k in range(len(text)):
-        text_bytes[k] = code[text[k]]
-    for c in pattern:
-        code[c] = 0
+            code[c] = used
+        pattern[k] = code[c]
+    for k in range(np.uint64(n)):
+        text[k] = code[other[np.uint64(lo_other) + k]]
+    for k in range(np.uint64(m)):
+        code[data[np.uint64(lo) + k]] = 0
+
+
+@kernel
+def _in_lanes(patterns, texts, places, sizes, widths, count, starts, order, matches, out, first):
+    """Distances of a batch of pairs of one word and a short text, a lane each.
+
+    ``patterns`` and ``texts`` are rows of bytes, ``widths`` and ``sizes`` their lengths; pair ``p``
+    is written to ``out[first + places[p]]``.
+    """
+    # By length of the text, so that the lanes of a vector end at about the same time.
+    starts[:] = 0
+    for p in range(count):
+        starts[sizes[p] + 1] += 1
+    for n in range(LANE_TEXT + 1):
+        starts[n + 1] += starts[n]
+    for p in range(count):
+        order[starts[sizes[p]]] = p
+        starts[sizes[p]] += 1
+    lane_sizes = np.zeros(PAIR_LANES, np.uint64)
+    masks = np.zeros(PAIR_LANES, np.uint64)
+    deltas = np.zeros(PAIR_LANES, np.uint64)
+    for begin in range(0, count, PAIR_LANES):
+        filled = min(PAIR_LANES, count - begin)
+        for lane in range(filled):
+            p = order[begin + lane]
+            lane_sizes[lane] = sizes[p]
+            masks[lane] = np.uint64(0)
+            if widths[p] > 0:
+                masks[lane] = ~np.uint64(0) >> np.uint64(64 - widths[p])
+            at = np.uint64(lane)
+            row = np.uint64(p * LANE_TEXT)
+            for k in range(np.uint64(sizes[p])):
+                matches[at] = match_bits(patterns, p * 64, texts[row + k], 64)
+                at += np.uint64(PAIR_LANES)
+        for lane in range(filled, PAIR_LANES):
+            lane_sizes[lane] = np.uint64(0)
+        mask = load(masks, 0, PAIR_LANES)
+        size = load(lane_sizes, 0, PAIR_LANES)
+        vp = splat(mask, ~np.uint64(0))
+        vn = splat(mask, 0)
+        shortest = sizes[order[begin]] if filled == PAIR_LANES else 0
+        for k in range(shortest):
+            vp, vn = _step(load(matches, k * PAIR_LANES, PAIR_LANES), vp, vn)
+        for k in range(shortest, sizes[order[begin + filled - 1]]):
+            on = less(splat(size, k), size)
+            vp_next, vn_next = _step(load(matches, k * PAIR_LANES, PAIR_LANES), vp, vn)
+            vp = (vp_next & on) | (vp & ~on)
+            vn = (vn_next & on) | (vn & ~on)
+        store(deltas, 0, popcount(vp & mask) - popcount(vn & mask))
+        for lane in range(filled):
+            p = order[begin + lane]
+            out[first + places[p]] = np.int64(lane_sizes[lane] + deltas[lane])
 
 
 @kernel
@@ -512,38 +574,62 @@ def _pairs(data_a, offsets_a, rows_a, data_b, offsets_b, rows_b, allowed, out, s
     ``allowed[n]`` is the largest distance of interest where the longer string has ``n``
     characters.
     """
-    pad = np.zeros(GROUP, data_a.dtype)
     longest = 0
-    for i in range(len(rows_b)):
-        longest = max(longest, offsets_b[rows_b[i] + 1] - offsets_b[rows_b[i]])
+    for i in range(len(rows_a)):
         longest = max(longest, offsets_a[rows_a[i] + 1] - offsets_a[rows_a[i]])
+        longest = max(longest, offsets_b[rows_b[i] + 1] - offsets_b[rows_b[i]])
+    pad = np.zeros(GROUP, data_a.dtype)
     not_hps = np.empty(longest, np.uint8)
     hns = np.empty(longest, np.uint8)
     # Wide characters become bytes within each pair, so that matching costs what it does for those.
-    wide = data_a.itemsize > 1
-    code = code_table(data_a, np.uint8) if wide else np.zeros(1, np.uint8)
-    pattern_bytes = np.zeros(SHORT, np.uint8)
-    text_bytes = np.empty(longest if wide else 0, np.uint8)
-    for i in range(len(rows_a)):
-        a = data_a[offsets_a[rows_a[i]] : offsets_a[rows_a[i] + 1]]
-        b = data_b[offsets_b[rows_b[i]] : offsets_b[rows_b[i] + 1]]
-        if len(a) > len(b):
-            a, b = b, a
-        # one word for the longer string is best; else as few words as can be
-        pattern, text = (b, a) if len(b) <= 64 else (a, b)
-        m = len(pattern)
-        if m > SHORT:
-            out[i] = _long(a, b, allowed[len(b)], not_hps, hns, pad, stop)
-            if stop[0]:
-                return
-        elif wide:
-            _to_bytes(pattern, text, pattern_bytes, text_bytes, code)
-            coded = text_bytes[: len(text)]
-            out[i] = (
-                _one_word(pattern_bytes, m, coded)
-                if m <= 64
-                else _two_words(pattern_bytes, m, coded)
-            )
-        else:
-            put(pattern, pad, 0)
-            out[i] = _one_word(pad, m, text) if m <= 64 else _two_words(pad, m, text)
+    code = code_table(data_a, np.uint8)
+    pattern = np.zeros(SHORT, np.uint8)
+    text = np.empty(longest, np.uint8)
+    patterns = np.zeros(BATCH * 64, np.uint8)
+    texts = np.zeros(BATCH * LANE_TEXT, np.uint8)
+    places = np.zeros(BATCH, np.int64)
+    sizes = np.zeros(BATCH, np.int64)
+    widths = np.zeros(BATCH, np.int64)
+    starts = np.zeros(LANE_TEXT + 2, np.int64)
+    order = np.zeros(BATCH, np.int64)
+    matches = np.zeros(LANE_TEXT * PAIR_LANES, np.uint64)
+    for first in range(0, len(rows_a), BATCH):
+        waiting = 0
+        for place in range(min(BATCH, len(rows_a) - first)):
+            i = first + place
+            lo_a = offsets_a[rows_a[i]]
+            lo_b = offsets_b[rows_b[i]]
+            m = offsets_a[rows_a[i] + 1] - lo_a
+            n = offsets_b[rows_b[i] + 1] - lo_b
+            # one word for the longer string is best; else as few words as can be
+            shorter = min(m, n)
+            longer = max(m, n)
+            width, size = (longer, shorter) if longer <= 64 else (shorter, longer)
+            a_is_pattern = (m == width) and (n == size)
+            if width > SHORT:
+                out[i] = _long(
+                    data_a[lo_a : lo_a + m], data_b[lo_b : lo_b + n], allowed[longer],
+                    not_hps, hns, pad, stop,
+                )  # fmt: skip
+                if stop[0]:
+                    return
+                continue
+            in_lane = width <= 64 and size <= LANE_TEXT
+            to_pattern = patterns[waiting * 64 : waiting * 64 + 64] if in_lane else pattern
+            to_text = texts[waiting * LANE_TEXT : (waiting + 1) * LANE_TEXT] if in_lane else text
+            if a_is_pattern:
+                _to_bytes(data_a, lo_a, m, data_b, lo_b, n, code, to_pattern, to_text)
+            else:
+                _to_bytes(data_b, lo_b, n, data_a, lo_a, m, code, to_pattern, to_text)
+            if in_lane:
+                places[waiting] = place
+                sizes[waiting] = size
+                widths[waiting] = width
+                waiting += 1
+            elif width <= 64:
+                out[i] = _one_word(pattern, width, text[:size])
+            else:
+                out[i] = _two_words(pattern, width, text[:size])
+        _in_lanes(
+            patterns, texts, places, sizes, widths, waiting, starts, order, matches, out, first
+        )
