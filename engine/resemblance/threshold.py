@@ -28,7 +28,7 @@ def allowed_distances(
     -------
     ndarray of int64, shape (longest + 1,)
         Found by the very comparison that filtering scores would make, so that kernels can compare
-        integers and still keep exactly the pairs whose score passes; -1 where none does.
+        integers and still keep exactly the pairs whose score passes.
     """
     if min_similarity is not None and max_distance is not None:
         raise ValueError("pass min_similarity or max_distance, not both")
