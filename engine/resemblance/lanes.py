@@ -23,7 +23,7 @@ from resemblance.strings import Strings, put
 from resemblance.tiles import Job, Tile
 
 if TYPE_CHECKING:
-    from resemblance.metrics.base import Metric
+    from resemblance.metrics.base import CountingMetric
 
 # A kernel keeps two vectors in flight, each of two registers: fewer leave the adders idle, more
 # no longer fit the register file together with the state.
@@ -339,7 +339,7 @@ def chunks(
 
 
 def block_deltas(
-    metric: Metric,
+    metric: CountingMetric,
     program: Program,
     patterns: Strings,
     lane_class: LaneClass,
@@ -376,7 +376,7 @@ Wanted = Callable[[NDArray[np.int64], LaneClass], tuple[int, int]]
 
 
 def meeting(
-    metric: Metric,
+    metric: CountingMetric,
     texts: Strings,
     parts: list[NDArray[np.int64]],
     patterns: Strings,
@@ -473,7 +473,7 @@ def by_cost(
 
 
 def pair_distances(
-    metric: Metric,
+    metric: CountingMetric,
     left: Strings,
     left_rows: NDArray[Any],
     right: Strings,

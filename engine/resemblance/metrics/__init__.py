@@ -9,7 +9,7 @@ from resemblance.metrics.edit import Levenshtein
 
 __all__ = ["RECORDS", "Metric", "resolve"]
 
-RECORDS: tuple[type[Metric], ...] = (Levenshtein,)
+RECORDS: tuple[type[CountingMetric], ...] = (Levenshtein,)
 """Every metric there is; listings, documentation and tests iterate it."""
 
 

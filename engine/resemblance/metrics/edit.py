@@ -18,7 +18,7 @@ import numpy as np
 
 from resemblance.jit import inlined, kernel
 from resemblance.lanes import LEVELS, PIECE, VECTOR_BYTES, code_table
-from resemblance.metrics.base import Metric
+from resemblance.metrics.base import CountingMetric
 from resemblance.simd import (
     bit_count,
     double,
@@ -36,7 +36,7 @@ from resemblance.strings import put
 
 
 @dataclass(frozen=True)
-class Levenshtein(Metric):
+class Levenshtein(CountingMetric):
     """Levenshtein distance: fewest insertions, deletions and substitutions of one character.
 
     ``d(i, j) = min(d(i-1, j) + 1, d(i, j-1) + 1, d(i-1, j-1) + [a[i] != b[j]])``, from 0 to the
