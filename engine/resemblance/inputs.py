@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from resemblance.strings import Strings
 
+if TYPE_CHECKING:
+    from resemblance.normalize import Normalize
 
-def as_strings(texts: Any, name: str = "texts") -> Strings:
-    """Pack what a user passed.
+
+def as_strings(texts: Any, name: str = "texts", normalize: Normalize | None = None) -> Strings:
+    """Pack what a user passed, and normalise it if that is asked for.
 
     Parameters
     ----------
@@ -19,6 +22,7 @@ def as_strings(texts: Any, name: str = "texts") -> Strings:
         Python objects; an ASCII one without copying.
     name : str
         What the caller's parameter is called, for messages.
+    normalize : Normalize, optional
 
     Returns
     -------
@@ -29,6 +33,8 @@ def as_strings(texts: Any, name: str = "texts") -> Strings:
     TypeError
         If it is not a column of text, naming the offending row where there is one.
     """
+    if normalize is not None:
+        return normalize(as_strings(texts, name))
     if isinstance(texts, Strings):
         return texts
     if isinstance(texts, str | bytes):

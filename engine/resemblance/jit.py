@@ -107,8 +107,28 @@ def _announce() -> None:
     logger.debug("compiling for this machine: takes some seconds, the first time only")
 
 
+def _named(value: Any) -> bytes:
+    """A value of a closure: for a function its name, and the values of its own closure."""
+    func = getattr(value, "py_func", value)
+    if not hasattr(func, "__qualname__"):
+        return repr(func).encode()
+    cells = [_named(cell.cell_contents) for cell in getattr(func, "__closure__", None) or ()]
+    return f"{func.__module__}.{func.__qualname__}".encode() + b"(" + b",".join(cells) + b")"
+
+
 class _KernelCache(caching.FunctionCache):  # type: ignore[misc]
     _impl_class = _CacheImpl
+
+    def _index_key(self, sig: Any, codegen: Any) -> Any:
+        """As Numba's, but functions in a kernel's closure count by name.
+
+        Pickled they would differ from process to process; the stamp knows their source.
+        """
+        named = _named(self._py_func)
+        digests = (
+            hashlib.sha256(part).hexdigest() for part in (self._py_func.__code__.co_code, named)
+        )
+        return sig, codegen.magic_tuple(), tuple(digests)
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         found = super().load_overload(sig, target_context)

@@ -57,6 +57,12 @@ class Program(NamedTuple):
 
 
 @inlined
+def pair_size(summed, a, b):
+    """What the distance of strings of these lengths is measured against."""
+    return a + b if summed else max(a, b)
+
+
+@inlined
 def code_table(data, dtype):
     """A table of zeros with a place for each code unit that ``data`` can hold."""
     size = 1 << 8 if data.itemsize == 1 else 1 << 16 if data.itemsize == 2 else 0x110000
@@ -265,6 +271,15 @@ class LaneClass(NamedTuple):
 
 
 def lane_classes(
+    metric: CountingMetric, lengths: NDArray[np.int64], rows: NDArray[np.int64]
+) -> tuple[list[LaneClass], NDArray[np.int64]]:
+    """The lane classes of a metric's patterns; also those rows that are best met pair by pair."""
+    if not metric.lane_kernels:
+        return [], rows
+    return by_lanes(lengths, rows)
+
+
+def by_lanes(
     lengths: NDArray[np.int64], rows: NDArray[np.int64]
 ) -> tuple[list[LaneClass], NDArray[np.int64]]:
     """Sort rows into lane classes; also those rows that are best met pair by pair.
@@ -348,13 +363,13 @@ def block_deltas(
     job: Job,
 ) -> NDArray[Any]:
     """Signed ``deltas[block][text][lane]``, flat: distance minus the text's length."""
-    n = len(program.rows)
-    found = np.empty(blocks * n * lane_class.width, lane_class.delta)
+    found = np.empty(blocks * len(program.rows) * lane_class.width, lane_class.delta)
     metric.lane_kernels[lane_class.bits](
         program.start,
         program.load,
         program.save,
         program.text,
+        program.lengths,
         program.codes,
         program.code,
         program.alphabet,
@@ -363,7 +378,7 @@ def block_deltas(
         lane_class.rows,
         first,
         blocks,
-        n,
+        metric.measure,
         found,
         job.stop,
     )
@@ -407,7 +422,7 @@ def meeting(
     wanted : function of (text rows, lane class), optional
         Gives the first block and the one after the last that are of interest; default all.
     """
-    classes, single = lane_classes(patterns.lengths, rows)
+    classes, single = lane_classes(metric, patterns.lengths, rows)
     text_lengths = texts.lengths
     pattern_lengths = patterns.lengths
     words = {
@@ -484,7 +499,7 @@ def pair_distances(
 ) -> None:
     """Distances of given pairs of rows, in this thread; see the metric's pairs kernel."""
     if allowed is None:
-        longest = max(left.lengths.max(initial=0), right.lengths.max(initial=0))
+        longest = left.lengths.max(initial=0) + right.lengths.max(initial=0)
         allowed = np.arange(longest + 1)
     metric.pairs_kernel(
         left.data,
@@ -494,6 +509,7 @@ def pair_distances(
         right.offsets,
         right_rows,
         allowed,
+        metric.measure,
         out,
         job.stop,
     )

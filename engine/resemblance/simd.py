@@ -89,8 +89,23 @@ def _lower_invert(context: Any, builder: Any, sig: Any, args: Any) -> Any:
     return builder.not_(args[0])
 
 
-def _constant(vector: ir.VectorType, value: int) -> ir.Constant:
-    return ir.Constant(vector, [value] * vector.count)
+def _constant(kind: Any, value: int) -> ir.Constant:
+    return ir.Constant(kind, [value] * kind.count if isinstance(kind, ir.VectorType) else value)
+
+
+def _width(kind: Any) -> int:
+    return int(kind.element.width if isinstance(kind, ir.VectorType) else kind.width)
+
+
+def _per_lane(builder: Any, name: str, args: Any) -> Any:
+    """Call an LLVM intrinsic that exists for integers and for vectors of them."""
+    kind = args[0].type
+    vector = isinstance(kind, ir.VectorType)
+    suffix = f"v{kind.count}i{kind.element.width}" if vector else f"i{kind.width}"
+    function = cgutils.get_or_insert_function(
+        builder.module, ir.FunctionType(kind, [kind] * len(args)), f"llvm.{name}.{suffix}"
+    )
+    return builder.call(function, args)
 
 
 def _pointer(context: Any, builder: Any, array_type: Any, array: Any, index: Any, to: Any) -> Any:
@@ -219,6 +234,8 @@ def splat(like: Any, value: Any) -> Any:
 @intrinsic
 def _splat_like(typingctx: Any, like: Any, value: Any) -> Any:
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        if not isinstance(like, Lanes):
+            return context.cast(builder, args[1], sig.args[1], like)
         scalar = context.cast(builder, args[1], sig.args[1], like.dtype)
         return _splat(builder, scalar, args[0].type)
 
@@ -230,7 +247,65 @@ def _ov_splat(like, value):
     return lambda like, value: _splat_like(like, value)
 
 
+def load_each(array: Any, index: Any, stride: Any, n: int, count: int) -> Any:
+    """A tuple of ``count`` vectors of ``n`` lanes, ``stride`` elements apart; numbers if n is 1."""
+    if n == 1:
+        return tuple(array[index + i * stride] for i in range(count))
+    return tuple(load(array, index + i * stride, n) for i in range(count))
+
+
+@intrinsic(prefer_literal=True)
+def _load_each(typingctx: Any, array: Any, index: Any, stride: Any, n: Any, count: Any) -> Any:
+    lanes = array.dtype if n.literal_value == 1 else Lanes(array.dtype, n.literal_value)
+    every = types.UniTuple(lanes, count.literal_value)
+
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        to = context.get_value_type(lanes)
+        found = []
+        at = context.cast(builder, args[1], sig.args[1], types.intp)
+        step = context.cast(builder, args[2], sig.args[2], types.intp)
+        for _ in range(every.count):
+            pointer = _pointer(context, builder, sig.args[0], args[0], at, to)
+            found.append(builder.load(pointer, align=array.dtype.bitwidth // 8))
+            at = builder.add(at, step)
+        return context.make_tuple(builder, every, found)
+
+    return every(array, index, stride, n, count), codegen
+
+
+@overload(load_each, prefer_literal=True, inline="always")
+def _ov_load_each(array, index, stride, n, count):
+    return lambda array, index, stride, n, count: _load_each(array, index, stride, n, count)
+
+
+def store_each(array: Any, index: Any, stride: Any, values: Any) -> None:
+    """Write a tuple of vectors (or numbers), ``stride`` elements apart."""
+    for i, v in enumerate(values):
+        array[index + i * stride : index + i * stride + v.size] = v
+
+
+@intrinsic
+def _store_each(typingctx: Any, array: Any, index: Any, stride: Any, values: Any) -> Any:
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        at = context.cast(builder, args[1], sig.args[1], types.intp)
+        step = context.cast(builder, args[2], sig.args[2], types.intp)
+        for value in cgutils.unpack_tuple(builder, args[3]):
+            pointer = _pointer(context, builder, sig.args[0], args[0], at, value.type)
+            builder.store(value, pointer, align=array.dtype.bitwidth // 8)
+            at = builder.add(at, step)
+        return context.get_dummy_value()
+
+    return types.void(array, index, stride, values), codegen
+
+
+@overload(store_each, inline="always")
+def _ov_store_each(array, index, stride, values):
+    return lambda array, index, stride, values: _store_each(array, index, stride, values)
+
+
 # -- lanes to lanes -------------------------------------------------------------------------------
+#
+# These, and splat, take a single uint64 as a vector of one lane.
 
 
 def double(v: Any) -> Any:
@@ -251,8 +326,8 @@ def top_bit(v: Any) -> Any:
 @intrinsic
 def _top_bit(typingctx: Any, v: Any) -> Any:
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        vector = args[0].type
-        return builder.lshr(args[0], _constant(vector, vector.element.width - 1))
+        kind = args[0].type
+        return builder.lshr(args[0], _constant(kind, _width(kind) - 1))
 
     return v(v), codegen
 
@@ -270,11 +345,7 @@ def double_in(v: Any, lower: Any) -> Any:
 @intrinsic
 def _double_in(typingctx: Any, v: Any, lower: Any) -> Any:
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        vector = args[0].type
-        name = f"llvm.fshl.v{vector.count}i{vector.element.width}"
-        kind = ir.FunctionType(vector, [vector] * 3)
-        function = cgutils.get_or_insert_function(builder.module, kind, name)
-        return builder.call(function, [args[0], args[1], _constant(vector, 1)])
+        return _per_lane(builder, "fshl", [args[0], args[1], _constant(args[0].type, 1)])
 
     return v(v, lower), codegen
 
@@ -292,11 +363,7 @@ def popcount(v: Any) -> Any:
 @intrinsic
 def _popcount(typingctx: Any, v: Any) -> Any:
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        vector = args[0].type
-        name = f"llvm.ctpop.v{vector.count}i{vector.element.width}"
-        kind = ir.FunctionType(vector, [vector])
-        function = cgutils.get_or_insert_function(builder.module, kind, name)
-        return builder.call(function, args)
+        return _per_lane(builder, "ctpop", args)
 
     return v(v), codegen
 

@@ -218,6 +218,10 @@ class Strings:
             return self
         return Strings(self.data.astype(unit), self.offsets, self.valid)
 
+    def backwards(self) -> Strings:
+        """The same rows, each from its last character to its first."""
+        return Strings(*_backwards(self.data, self.offsets), self.valid)
+
     def distinct(self) -> Distinct:
         """Collapse equal strings.
 
@@ -406,6 +410,17 @@ def _take(data, offsets, rows, out):
         chars = data[offsets[row] : offsets[row + 1]]
         put(chars, out, at)
         at += len(chars)
+
+
+@kernel
+def _backwards(data, offsets):
+    out = np.empty(offsets[-1] - offsets[0], data.dtype)
+    at = 0
+    for i in range(len(offsets) - 1):
+        for k in range(offsets[i + 1] - offsets[i]):
+            out[at] = data[offsets[i + 1] - 1 - k]
+            at += 1
+    return out, offsets - offsets[0]
 
 
 @kernel

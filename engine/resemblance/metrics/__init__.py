@@ -4,12 +4,23 @@ from __future__ import annotations
 
 import difflib
 
-from resemblance.metrics.base import Metric
-from resemblance.metrics.edit import Levenshtein
+from resemblance.metrics.base import CountingMetric, Metric, ScoringMetric
+from resemblance.metrics.edit import OSA, DamerauLevenshtein, Levenshtein
+from resemblance.metrics.hamming import Hamming, Postfix, Prefix
+from resemblance.metrics.lcs import Indel, LCSseq
 
-__all__ = ["RECORDS", "Metric", "resolve"]
+__all__ = ["RECORDS", "CountingMetric", "Metric", "ScoringMetric", "resolve"]
 
-RECORDS: tuple[type[CountingMetric], ...] = (Levenshtein,)
+RECORDS: tuple[type[Metric], ...] = (
+    Levenshtein,
+    OSA,
+    DamerauLevenshtein,
+    Indel,
+    LCSseq,
+    Hamming,
+    Prefix,
+    Postfix,
+)
 """Every metric there is; listings, documentation and tests iterate it."""
 
 

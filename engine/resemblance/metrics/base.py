@@ -33,6 +33,11 @@ class Metric:
     source: ClassVar[str]
 
     @property
+    def equal_lengths(self) -> bool:
+        """Whether strings of different lengths have no distance at all."""
+        return False
+
+    @property
     def label(self) -> str:
         """The name, with the parameters that are not the default ones."""
         changed = [
@@ -55,13 +60,15 @@ class CountingMetric(Metric):
     summed: ClassVar[bool] = False
     """Whether distances are measured against the sum of the lengths, not the longer one."""
 
+    measure: ClassVar[int]
+    """How kernels make a distance of what they count, see :mod:`resemblance.metrics.automata`."""
+
     reach: ClassVar[int] = 1
     """The Levenshtein distance of a pair is at most this many times its distance here."""
 
-    @property
-    def equal_lengths(self) -> bool:
-        """Whether strings of different lengths have no distance at all."""
-        return False
+    def sizes(self, left: Any, right: Any) -> Any:
+        """Sizes of pairs of these lengths."""
+        return left + right if self.summed else np.maximum(left, right)
 
     def operand(self, strings: Strings) -> Strings:
         """The column that kernels compare, row by row as long as the one it is made from."""
