@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -12,12 +12,15 @@ from numpy.typing import DTypeLike, NDArray
 from resemblance import lanes
 from resemblance.inputs import as_strings
 from resemblance.jit import inlined, kernel
+from resemblance.lanes import pair_size
 from resemblance.metrics import CountingMetric, Metric, ScoringMetric, resolve
 from resemblance.metrics.base import Scorer, similarity
-from resemblance.normalize import Normalize
 from resemblance.simd import store_sum
 from resemblance.strings import Strings, same_units
 from resemblance.tiles import Job, Progress, Tile, check_memory
+
+if TYPE_CHECKING:
+    from resemblance.normalize import Normalize
 
 Score = Literal["distance", "similarity"]
 
@@ -628,7 +631,7 @@ def _write_matrix(
                     pattern = here[b * width + lane]
                     distance = text_length + deltas[at + lane]
                     if similar:
-                        size = lanes.pair_size(summed, text_length, lengths[pattern])
+                        size = pair_size(summed, text_length, lengths[pattern])
                         out[to + pattern] = _similarity(distance, size)
                     else:
                         out[to + pattern] = distance
@@ -641,7 +644,7 @@ def _write_matrix(
                 for t in range(n):
                     distance = text_lengths[t] + deltas[at]
                     if similar:
-                        size = lanes.pair_size(summed, text_lengths[t], lengths[pattern])
+                        size = pair_size(summed, text_lengths[t], lengths[pattern])
                         out[to + np.uint64(text_rows[t])] = _similarity(distance, size)
                     else:
                         out[to + np.uint64(text_rows[t])] = distance
@@ -703,7 +706,7 @@ def _write_triangle(
                 if condensed:
                     to -= (i + 1) * (i + 2) // 2
                 if similar:
-                    size_of_pair = lanes.pair_size(summed, length, lengths[other])
+                    size_of_pair = pair_size(summed, length, lengths[other])
                     value = _similarity(distance, size_of_pair)
                     out[to] = value
                     if not condensed:

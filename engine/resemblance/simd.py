@@ -391,6 +391,25 @@ def _ov_less(a, b):
     return lambda a, b: _less(a, b)
 
 
+def nonzero(v: Any) -> Any:
+    """All bits of a lane set where it is not 0, else none."""
+    return np.where(v != 0, ~v.dtype.type(0), v.dtype.type(0))
+
+
+@intrinsic
+def _nonzero(typingctx: Any, v: Any) -> Any:
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        zero = _constant(args[0].type, 0)
+        return builder.sext(builder.icmp_unsigned("!=", args[0], zero), args[0].type)
+
+    return v(v), codegen
+
+
+@overload(nonzero, inline="always")
+def _ov_nonzero(v):
+    return lambda v: _nonzero(v)
+
+
 # -- lanes to scalars -----------------------------------------------------------------------------
 
 

@@ -7,6 +7,7 @@ import difflib
 from resemblance.metrics.base import CountingMetric, Metric, ScoringMetric
 from resemblance.metrics.edit import OSA, DamerauLevenshtein, Levenshtein
 from resemblance.metrics.hamming import Hamming, Postfix, Prefix
+from resemblance.metrics.jaro import Jaro, JaroWinkler
 from resemblance.metrics.lcs import Indel, LCSseq
 
 __all__ = ["RECORDS", "CountingMetric", "Metric", "ScoringMetric", "resolve"]
@@ -20,6 +21,8 @@ RECORDS: tuple[type[Metric], ...] = (
     Hamming,
     Prefix,
     Postfix,
+    Jaro,
+    JaroWinkler,
 )
 """Every metric there is; listings, documentation and tests iterate it."""
 

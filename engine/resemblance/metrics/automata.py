@@ -98,11 +98,101 @@ def automaton(states: int, gives: int, start: Any, step: Any, count: Any, long: 
 # that holds the pattern's length. ``rows`` are the patterns, ``first`` is their first block.
 
 
+@kernel
+def new_table(alphabet, mask):
+    """Room for the matches of as many patterns as ``mask`` has lanes, see :func:`fill_table`.
+
+    A small alphabet keeps one row a code, of which row 0 collects what no text holds. A large one
+    has rows given out as a block's characters come, so that few are touched.
+    """
+    small = alphabet <= SMALL_ALPHABET
+    slot = np.zeros(alphabet + 1, np.int64)
+    if small:
+        for c in range(alphabet + 1):
+            slot[c] = c * len(mask)
+    return small, slot, np.zeros((alphabet + 1) * len(mask), mask.dtype)
+
+
+@kernel
+def fill_table(data, offsets, rows, code, small, slot, table, mask, sizes):
+    """Matches of the patterns ``rows``, a lane each of as many as ``mask`` has.
+
+    ``table[slot[c] + lane]`` gets a bit for each place of the lane's pattern at which a character
+    of code ``c`` is; ``mask`` a bit for each place there is, ``sizes`` their number. All are of the
+    lanes' type.
+    """
+    width = len(mask)
+    one = mask.dtype.type(1)
+    used = 0
+    if small:
+        table[:] = 0
+    else:
+        slot[:] = 0
+        table[:width] = 0
+    for lane in range(len(rows)):
+        row = rows[lane]
+        bit = one
+        if small:
+            for c in data[offsets[row] : offsets[row + 1]]:
+                table[np.uint64(code[c] * width + lane)] |= bit
+                bit = mask.dtype.type(bit << one)
+        else:
+            for c in data[offsets[row] : offsets[row + 1]]:
+                at = code[c]
+                if at != 0:
+                    s = slot[at]
+                    if s == 0:
+                        used += width
+                        s = used
+                        slot[at] = s
+                        table[s : s + width] = 0
+                    table[s + lane] |= bit
+                bit = mask.dtype.type(bit << one)
+        mask[lane] = mask.dtype.type(bit - one)
+        sizes[lane] = offsets[row + 1] - offsets[row]
+
+
+@kernel
+def word_table(data, offsets, rows, code, alphabet, width, slot, sizes):
+    """As :func:`fill_table`, for patterns of several words: ``table[slot[c] + w * width + lane]``.
+
+    Returns the number of words, the table, and the masks ``[w * width + lane]``.
+    """
+    one = np.uint64(1)
+    longest = 0
+    total = 0
+    for lane in range(len(rows)):
+        length = offsets[rows[lane] + 1] - offsets[rows[lane]]
+        sizes[lane] = length
+        longest = max(longest, length)
+        total += length
+    words = max(1, (longest + 63) // 64)
+    stride = words * width
+    slot[:] = 0
+    table = np.zeros((min(alphabet, total) + 1) * stride, np.uint64)
+    mask = np.zeros(stride, np.uint64)
+    used = 0
+    for lane in range(len(rows)):
+        chars = data[offsets[rows[lane]] : offsets[rows[lane] + 1]]
+        for k in range(len(chars)):
+            bit = one << np.uint64(k & 63)
+            word = (k >> 6) * width
+            at = code[chars[k]]
+            if at != 0:
+                s = slot[at]
+                if s == 0:
+                    used += stride
+                    s = used
+                    slot[at] = s
+                table[s + word + lane] |= bit
+            mask[word + lane] |= bit
+    return words, table, mask
+
+
 def _lane_kernel(dtype, states, gives, start, step, count):
     lanes = VECTOR_BYTES // np.dtype(dtype).itemsize
     width = 2 * lanes
     size = states * width
-    one = dtype(1)
     levels = LEVELS + 2
     most = 64  # no pattern is longer
 
@@ -126,50 +216,14 @@ def _lane_kernel(dtype, states, gives, start, step, count):
         stop,
     ):
         n = len(lengths)
-        slot = np.zeros(alphabet + 1, np.int64)
-        table = np.zeros((alphabet + 1) * width, dtype)
         mask = np.zeros(width, dtype)
+        small, slot, table = new_table(alphabet, mask)
         sizes = np.zeros(width, dtype)
         saved = np.zeros(levels * size, dtype)
-        # A small alphabet keeps one row a code, of which row 0 collects what no text holds. A
-        # large one has rows given out as the block's characters come, so that few are touched.
-        small = alphabet <= SMALL_ALPHABET
-        if small:
-            for c in range(alphabet + 1):
-                slot[c] = c * width
         for b in range(blocks):
             begin = (first + b) * width
             filled = min(width, len(rows) - begin)
-            if small:
-                table[:] = dtype(0)
-                for lane in range(filled):
-                    row = rows[begin + lane]
-                    bit = one
-                    for c in data[offsets[row] : offsets[row + 1]]:
-                        table[np.uint64(code[c] * width + lane)] |= bit
-                        bit = dtype(bit << one)
-                    mask[lane] = dtype(bit - one)
-                    sizes[lane] = offsets[row + 1] - offsets[row]
-            else:
-                slot[:] = 0
-                table[:width] = dtype(0)
-                used = 0
-                for lane in range(filled):
-                    row = rows[begin + lane]
-                    bit = one
-                    for c in data[offsets[row] : offsets[row + 1]]:
-                        at = code[c]
-                        if at != 0:
-                            s = slot[at]
-                            if s == 0:
-                                used += width
-                                s = used
-                                slot[at] = s
-                                table[s : s + width] = dtype(0)
-                            table[s + lane] |= bit
-                        bit = dtype(bit << one)
-                    mask[lane] = dtype(bit - one)
-                    sizes[lane] = offsets[row + 1] - offsets[row]
+            fill_table(data, offsets, rows[begin : begin + filled], code, small, slot, table, mask, sizes)
             m1 = load(mask, 0, lanes)
             m2 = load(mask, lanes, lanes)
             z1 = load(sizes, 0, lanes)
@@ -224,7 +278,6 @@ def _multiword_kernel(states, gives, start, step, count):
         out,
         stop,
     ):
-        one = np.uint64(1)
         n = len(lengths)
         slot = np.zeros(alphabet + 1, np.int64)
         below = np.zeros(PIECE * gives * width, dtype)
@@ -233,36 +286,11 @@ def _multiword_kernel(states, gives, start, step, count):
         for b in range(blocks):
             begin = (first + b) * width
             filled = min(width, len(rows) - begin)
-            longest = 0
-            total = 0
-            for lane in range(filled):
-                row = rows[begin + lane]
-                length = offsets[row + 1] - offsets[row]
-                longest = max(longest, length)
-                total += length
-            words = max(1, (longest + 63) // 64)
+            words, table, mask = word_table(
+                data, offsets, rows[begin : begin + filled], code, alphabet, width, slot, sizes
+            )
             stride = words * width
-            slot[:] = 0
-            table = np.zeros((min(alphabet, total) + 1) * stride, dtype)
-            mask = np.zeros(stride, dtype)
             saved = np.zeros(levels * states * stride, dtype)
-            used = 0
-            for lane in range(filled):
-                row = rows[begin + lane]
-                chars = data[offsets[row] : offsets[row + 1]]
-                for k in range(len(chars)):
-                    bit = one << np.uint64(k & 63)
-                    word = (k >> 6) * width
-                    at = code[chars[k]]
-                    if at != 0:
-                        s = slot[at]
-                        if s == 0:
-                            used += stride
-                            s = used
-                            slot[at] = s
-                        table[s + word + lane] |= bit
-                    mask[word + lane] |= bit
-                sizes[lane] = len(chars)
             z1 = load(sizes, 0, lanes)
             z2 = load(sizes, lanes, lanes)
             for w in range(words):
@@ -328,7 +356,7 @@ PAIR_ROW = 64 * PAIR_WORDS
 
 
 @kernel
-def _to_bytes(data, lo, m, other, lo_other, n, code, pattern, text):
+def to_bytes(data, lo, m, other, lo_other, n, code, pattern, text):
     """Copy a pattern (at most 255 characters) and a text as bytes that are equal where those are.
 
     ``code`` is a table of zeros for all characters, left as it was.
@@ -491,11 +519,11 @@ def _pairs_kernel(states, gives, start, step, count, long):
                 pattern = patterns[to : to + PAIR_ROW]
                 text = texts[to : to + PAIR_ROW]
                 if a_is_pattern:
-                    _to_bytes(data_a, lo_a, m, data_b, lo_b, n, code, pattern, text)
+                    to_bytes(data_a, lo_a, m, data_b, lo_b, n, code, pattern, text)
                     widths[waiting] = m
                     sizes[waiting] = n
                 else:
-                    _to_bytes(data_b, lo_b, n, data_a, lo_a, m, code, pattern, text)
+                    to_bytes(data_b, lo_b, n, data_a, lo_a, m, code, pattern, text)
                     widths[waiting] = n
                     sizes[waiting] = m
                 places[waiting] = place

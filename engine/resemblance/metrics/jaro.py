@@ -1,0 +1,935 @@
+"""Jaro and Jaro-Winkler similarity: records, kernels in lanes and for single pairs, joins.
+
+Characters match if they are equal and their places differ by no more than a window; each character
+of the text takes the first free one of the pattern. For one character, places of both strings are
+paired off like in a merge, so the result does not depend on which string is the text.
+
+In bits: of the free matches within the window the lowest is taken, and kept for each place of the
+text. Where a pattern has several words these are taken one after the other over the whole text,
+since a match in a lower word comes first and does not depend on the words above.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from resemblance import lanes
+from resemblance.jit import inlined, kernel
+from resemblance.lanes import VECTOR_BYTES, LaneClass, code_table
+from resemblance.metrics.automata import fill_table, new_table, to_bytes, word_table
+from resemblance.metrics.base import Keep, ScoringMetric
+from resemblance.simd import (
+    bit_count,
+    double,
+    less,
+    load,
+    match_bits,
+    nonzero,
+    popcount,
+    splat,
+    store,
+)
+from resemblance.signatures import passing, scan, signatures
+from resemblance.strings import Strings, put
+from resemblance.tiles import Job, Tile
+
+
+class Boost(NamedTuple):
+    """What a common beginning of ``l`` characters adds to a Jaro similarity ``j`` above a limit.
+
+    ``j + l * weight * (1 - j)``; with `scaled`, ``weight`` is at most 1 by the longer length.
+    """
+
+    weight: float
+    above: float
+    cap: int
+    scaled: bool
+
+
+class _Family(ScoringMetric):
+    """What both metrics have in common."""
+
+    floor_transpositions: bool
+
+    @property
+    def boost(self) -> Boost:
+        """What a common beginning adds."""
+        return Boost(0.0, 2.0, 0, False)
+
+    def scorer(self, texts: Strings, patterns: Strings) -> _Scorer:
+        return _Scorer(self, texts, patterns)
+
+    def pair_scores(
+        self,
+        left: Strings,
+        left_rows: NDArray[Any],
+        right: Strings,
+        right_rows: NDArray[Any],
+        out: NDArray[np.float64],
+        job: Job,
+    ) -> None:
+        _pairs(
+            left.data, left.offsets, left_rows, right.data, right.offsets, right_rows,
+            self.floor_transpositions, *self.boost, out, job.stop,
+        )  # fmt: skip
+
+    def near(
+        self, left: Strings, right: Strings | None, at_least: float, job: Job, keep: Keep
+    ) -> tuple[Iterator[Tile], int]:
+        return _near(self, left, right, at_least, job, keep)
+
+
+@dataclass(frozen=True)
+class Jaro(_Family):
+    """Jaro similarity: matching characters, and how many of them are out of order.
+
+    ``(m / len(a) + m / len(b) + (m - t) / m) / 3``, evaluated in this order in float64; 0 if no
+    character matches. ``m`` characters match: equal ones, no further apart than ``max(len(a),
+    len(b)) // 2 - 1`` places, each taken once, from left to right. ``t`` is half the number of
+    places at which the matching characters of one string differ from those of the other. Two empty
+    strings have similarity 1. Characters are code points.
+
+    Parameters
+    ----------
+    floor_transpositions : bool
+        Round ``t`` down, as most libraries do. False, also ``"jaro:stringdist"``: do not, as R's
+        stringdist.
+
+    Notes
+    -----
+    M. A. Jaro, "Advances in record-linkage methodology as applied to matching the 1985 census of
+    Tampa, Florida", J. American Statistical Association 84(406), 1989.
+
+    Examples
+    --------
+    >>> import resemblance as rs
+    >>> rs.pairwise(["martha"], ["marhta"], rs.Jaro()).round(4)
+    array([0.9444])
+    """
+
+    floor_transpositions: bool = True
+
+    name: ClassVar[str] = "jaro"
+    variants: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        "stringdist": {"floor_transpositions": False}
+    }
+    summary: ClassVar[str] = "matching characters, and those out of order"
+    source: ClassVar[str] = "Jaro 1989"
+
+
+@dataclass(frozen=True)
+class JaroWinkler(_Family):
+    """Jaro-Winkler similarity: Jaro's, raised by a common beginning.
+
+    ``j + l * prefix_weight * (1 - j)`` where the Jaro similarity ``j`` is above
+    ``boost_threshold``, else ``j``; at most 1. ``l`` is the length of the common beginning, up to
+    ``prefix_cap``.
+
+    Parameters
+    ----------
+    prefix_weight : float
+        From 0 to 1; more than 1 by ``prefix_cap`` makes different strings score 1.
+    boost_threshold : float
+        With 0 every pair that has matching characters is boosted.
+    floor_transpositions : bool
+        See :class:`Jaro`.
+    prefix_cap : int or None
+        Longest beginning that counts; None for all of it.
+    scale_prefix : bool
+        Let the weight be at most 1 by the length of the longer string.
+
+    Notes
+    -----
+    W. E. Winkler, "String comparator metrics and enhanced decision rules in the Fellegi-Sunter
+    model of record linkage", Proc. Section on Survey Research Methods, ASA, 1990. Libraries differ;
+    these conventions have names:
+
+    ``jaro_winkler``
+        As rapidfuzz, jellyfish, DuckDB.
+    ``jaro_winkler:stringdist``
+        As R's stringdist with ``p = 0.1``: always boosted, transpositions not rounded.
+    ``jaro_winkler:java``
+        As java-string-similarity and strsimpy: the whole beginning, its weight at most 1 by the
+        longer length.
+    ``jaro_winkler:future-agi``
+        As the Future AGI platform: always boosted, transpositions not rounded.
+
+    Examples
+    --------
+    >>> import resemblance as rs
+    >>> rs.pairwise(["martha"], ["marhta"], "jaro_winkler").round(4)
+    array([0.9611])
+    """
+
+    prefix_weight: float = 0.1
+    boost_threshold: float = 0.7
+    floor_transpositions: bool = True
+    prefix_cap: int | None = 4
+    scale_prefix: bool = False
+
+    name: ClassVar[str] = "jaro_winkler"
+    aliases: ClassVar[tuple[str, ...]] = ("jw",)
+    variants: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        "stringdist": {"boost_threshold": 0.0, "floor_transpositions": False},
+        "java": {"prefix_cap": None, "scale_prefix": True},
+        "future-agi": {"boost_threshold": 0.0, "floor_transpositions": False},
+    }
+    summary: ClassVar[str] = "as jaro, raised by a common beginning"
+    source: ClassVar[str] = "Winkler 1990"
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.prefix_weight <= 1:
+            raise ValueError(f"prefix_weight must be from 0 to 1, got {self.prefix_weight!r}")
+        if not 0 <= self.boost_threshold <= 1:
+            raise ValueError(f"boost_threshold must be from 0 to 1, got {self.boost_threshold!r}")
+        if self.prefix_cap is not None and self.prefix_cap < 0:
+            raise ValueError(f"prefix_cap must be None or from 0, got {self.prefix_cap!r}")
+
+    @property
+    def boost(self) -> Boost:
+        cap = np.iinfo(np.int64).max if self.prefix_cap is None else self.prefix_cap
+        return Boost(float(self.prefix_weight), float(self.boost_threshold), int(cap),
+                     bool(self.scale_prefix))  # fmt: skip
+
+
+# -- all pairs ------------------------------------------------------------------------------------
+
+
+class _Texts(NamedTuple):
+    """Texts of one tile: rows, where each begins in ``codes``, dense codes as in a `Program`."""
+
+    rows: NDArray[np.int64]
+    starts: NDArray[np.int64]
+    codes: NDArray[np.int32]
+    code: NDArray[np.int32]
+    alphabet: int
+
+
+class _Scorer:
+    """See :class:`resemblance.metrics.base.Scorer`."""
+
+    def __init__(self, metric: _Family, texts: Strings, patterns: Strings) -> None:
+        self._metric = metric
+        self._texts = texts
+        self._patterns = patterns
+        self._lengths = patterns.lengths
+        self._text_lengths = texts.lengths
+        self._classes, single = lanes.by_lanes(self._lengths, np.arange(len(patterns)))
+        self._single = LaneClass(-1, single)
+        self.columns: NDArray[np.int64] = np.concatenate(
+            [*(c.rows for c in self._classes), single, np.empty(0, np.int64)]
+        )
+
+    def parts(self, rows: NDArray[np.int64], most: int) -> list[NDArray[np.int64]]:
+        """Texts of a part are sorted by length: what depends on it is computed once for each."""
+        lengths = self._text_lengths
+        parts = lanes.chunks(lengths, rows, most)
+        return [part[np.argsort(lengths[part], kind="stable")] for part in parts]
+
+    def program(self, part: NDArray[np.int64]) -> _Texts:
+        return _Texts(part, *_encode(self._texts.data, self._texts.offsets, part))
+
+    def stretches(
+        self, part: NDArray[np.int64], low: int, high: int
+    ) -> Iterator[tuple[int, int, int]]:
+        characters = int(self._text_lengths[part].sum())
+        begin = 0
+        for kind in (*self._classes, self._single):
+            lo, hi = 0, len(kind.rows)
+            if kind.bits > 0:  # rows rise within it
+                lo, hi = (int(x) for x in np.searchsorted(kind.rows, (low, high)))
+            width = kind.width if kind.bits >= 0 else 8
+            words = -(-int(self._lengths[kind.rows[-1]]) // 64) if len(kind.rows) else 0
+            per_block = 1_000 + 12 * characters * max(words, 1) + len(part) * width
+            if kind.bits < 0:
+                per_block = (2 * characters * words + 200 * len(part)) * width
+            blocks = max(1, min(lanes.TILE_COST // per_block,
+                                lanes.TILE_RESULTS // 2 // (len(part) * width)))  # fmt: skip
+            first = lo // width * width
+            while first < hi:
+                last = min(first + blocks * width, len(kind.rows))
+                yield begin + first, begin + last, per_block * -(-(last - first) // width)
+                first = last
+            begin += len(kind.rows)
+
+    def scores(self, program: _Texts, first: int, last: int, job: Job) -> NDArray[np.float64]:
+        found = np.empty((len(program.rows), last - first))
+        floor, boost = self._metric.floor_transpositions, self._metric.boost
+        texts, patterns = self._texts, self._patterns
+        begin = 0
+        for kind in (*self._classes, self._single):
+            if begin <= first < begin + len(kind.rows):
+                break
+            begin += len(kind.rows)
+        rows = self.columns[first:last]
+        if kind.bits < 0:
+            n = len(program.rows)
+            self._metric.pair_scores(
+                texts, np.repeat(program.rows, len(rows)), patterns, np.tile(rows, n),
+                found.reshape(-1), job,
+            )  # fmt: skip
+            return found
+        LANE_KERNELS[kind.bits](
+            *program[1:], patterns.data, patterns.offsets, rows, floor, found, job.stop
+        )
+        if boost.weight > 0:
+            _boost(
+                texts.data, texts.offsets, program.rows, patterns.data, patterns.offsets, rows,
+                *boost, found,
+            )  # fmt: skip
+        return found
+
+
+@kernel
+def _encode(data, offsets, rows):
+    """Texts as dense codes: where each begins, codes, code of each character, their number."""
+    code = code_table(data, np.int32)
+    starts = np.zeros(len(rows) + 1, np.int64)
+    for t in range(len(rows)):
+        starts[t + 1] = starts[t] + offsets[rows[t] + 1] - offsets[rows[t]]
+    codes = np.empty(starts[-1], np.int32)
+    alphabet = 0
+    at = 0
+    for t in range(len(rows)):
+        for k in range(offsets[rows[t]], offsets[rows[t] + 1]):
+            c = data[k]
+            if code[c] == 0:
+                alphabet += 1
+                code[c] = alphabet
+            codes[at] = code[c]
+            at += 1
+    return starts, codes, code, alphabet
+
+
+@inlined
+def _jaro(matches, different, m, n, floor):
+    """The similarity, of at least one match; the order of evaluation is part of the contract."""
+    t = different // 2 if floor else different / 2
+    return (matches / m + matches / n + (matches - t) / matches) / 3.0
+
+
+@inlined
+def _lowest(bits):
+    """The lowest set bit of each lane."""
+    return bits & (splat(bits, 0) - bits)
+
+
+@inlined
+def _take(pm, window, used):
+    """The free match within the window that comes first, and the places used from then on."""
+    free = pm & window & ~used
+    taken = _lowest(free)
+    return taken, used | taken
+
+
+@inlined
+def _differs(pm, taken, rest, different):
+    """Compare a match of the text with the pattern's next one; -1 is added for a difference."""
+    matched = nonzero(taken)
+    following = _lowest(rest)
+    different = different + (matched & ~nonzero(pm & following))
+    return rest ^ (following & matched), different
+
+
+def _lane_kernel(dtype):
+    lanes = VECTOR_BYTES // np.dtype(dtype).itemsize
+    width = 2 * lanes
+    bits = np.dtype(dtype).itemsize * 8
+
+    @kernel
+    def _lanes(starts, codes, code, alphabet, data, offsets, rows, floor, out, stop):
+        """``out[text, p]``: Jaro similarity of a text and pattern ``rows[p]``."""
+        texts = len(starts) - 1
+        longest = 0
+        for t in range(texts):
+            longest = max(longest, starts[t + 1] - starts[t])
+        mask = np.zeros(width, dtype)
+        small, slot, table = new_table(alphabet, mask)
+        sizes = np.zeros(width, dtype)
+        reach = np.zeros(width, dtype)
+        windows = np.zeros((longest + 1) * width, dtype)
+        taken = np.zeros((longest + 1) * width, dtype)
+        matches = np.zeros(width, dtype)
+        different = np.zeros(width, dtype)
+        m = np.ones(width)
+        zero = dtype(0)
+        for begin in range(0, len(rows), width):
+            filled = min(width, len(rows) - begin)
+            fill_table(
+                data, offsets, rows[begin : begin + filled], code, small, slot, table, mask, sizes
+            )
+            for lane in range(filled):
+                m[lane] = max(np.int64(sizes[lane]), 1)
+            before = -1
+            for t in range(texts):
+                if stop[0]:
+                    return
+                lo = starts[t]
+                n = starts[t + 1] - lo
+                if n == 0:
+                    for lane in range(filled):
+                        out[t, begin + lane] = 1.0 if sizes[lane] == zero else 0.0
+                    continue
+                if n != before:
+                    _windows(sizes, n, bits, reach, windows)
+                    before = n
+                used1 = splat(load(mask, 0, lanes), 0)
+                used2 = used1
+                for k in range(n):
+                    s = slot[codes[lo + k]]
+                    at = k * width
+                    took1, used1 = _take(
+                        load(table, s, lanes), load(windows, at, lanes), used1
+                    )
+                    took2, used2 = _take(
+                        load(table, s + lanes, lanes), load(windows, at + lanes, lanes), used2
+                    )
+                    store(taken, at, took1)
+                    store(taken, at + lanes, took2)
+                rest1 = used1
+                rest2 = used2
+                count1 = splat(used1, 0)
+                count2 = count1
+                for k in range(n):
+                    s = slot[codes[lo + k]]
+                    at = k * width
+                    rest1, count1 = _differs(
+                        load(table, s, lanes), load(taken, at, lanes), rest1, count1
+                    )
+                    rest2, count2 = _differs(
+                        load(table, s + lanes, lanes), load(taken, at + lanes, lanes), rest2, count2
+                    )
+                store(matches, 0, popcount(used1))
+                store(matches, lanes, popcount(used2))
+                store(different, 0, splat(count1, 0) - count1)
+                store(different, lanes, splat(count2, 0) - count2)
+                _finish(matches, different, m, n, floor, out[t, begin : begin + filled])
+
+    return _lanes
+
+
+@kernel
+def _finish(matches, different, m, n, floor, out):
+    """Similarities of a vector's lanes; no lane branches, so that divisions are vectors too."""
+    length = np.float64(n)
+    if floor:
+        for lane in range(len(out)):
+            found = np.float64(matches[lane])
+            t = np.float64(different[lane] >> 1)
+            least = max(found, 1.0)
+            score = (found / m[lane] + found / length + (found - t) / least) / 3.0
+            out[lane] = score
+    else:
+        for lane in range(len(out)):
+            found = np.float64(matches[lane])
+            t = np.float64(different[lane]) / 2
+            least = max(found, 1.0)
+            score = (found / m[lane] + found / length + (found - t) / least) / 3.0
+            out[lane] = score
+
+
+@kernel
+def _windows(sizes, n, bits, reach, windows):
+    """Places of each pattern within the window of each place of a text of ``n`` characters."""
+    width = len(sizes)
+    one = sizes.dtype.type(1)
+    # A text longer than all patterns has one window for them all. All but the last 200 of its
+    # places from the beginning are counted off beforehand: lanes of 8 bits hold no more.
+    ahead = max(0, n // 2 - 1 - 200) if n > 64 else 0
+    for lane in range(width):
+        w = max(max(np.int64(sizes[lane]), n) // 2 - 1, 0)
+        reach[lane] = w - ahead + 1
+        windows[lane] = ~sizes.dtype.type(0)
+        if w + 1 < bits:
+            windows[lane] = (one << sizes.dtype.type(w + 1)) - one
+    for k in range(1, n):
+        place = min(max(k - ahead, 0), 255)
+        for lane in range(width):
+            inside = one if place < reach[lane] else one - one
+            at = np.uint64(k * width + lane)
+            windows[at] = (windows[at - np.uint64(width)] << one) | inside
+
+
+def _multiword_kernel():
+    dtype = np.uint64
+    lanes = VECTOR_BYTES // 8
+    width = 2 * lanes
+
+    @kernel
+    def _lanes_multiword(starts, codes, code, alphabet, data, offsets, rows, floor, out, stop):
+        """As the kernels of one word."""
+        texts = len(starts) - 1
+        longest = 0
+        for t in range(texts):
+            longest = max(longest, starts[t + 1] - starts[t])
+        slot = np.zeros(alphabet + 1, np.int64)
+        sizes = np.zeros(width, dtype)
+        taken = np.zeros((longest + 1) * width, dtype)
+        took_before = np.zeros((longest + 1) * width, dtype)
+        matches = np.zeros(width, dtype)
+        different = np.zeros(width, dtype)
+        m = np.ones(width)
+        reach = np.zeros(width, dtype)
+        first_window = np.zeros(width, dtype)
+        for begin in range(0, len(rows), width):
+            filled = min(width, len(rows) - begin)
+            sizes[:] = 0
+            words, table, mask = word_table(
+                data, offsets, rows[begin : begin + filled], code, alphabet, width, slot, sizes
+            )
+            used = np.zeros(words * width, dtype)
+            for lane in range(filled):
+                m[lane] = max(np.int64(sizes[lane]), 1)
+            for t in range(texts):
+                if stop[0]:
+                    return
+                lo = starts[t]
+                n = starts[t + 1] - lo
+                if n == 0:
+                    for lane in range(filled):
+                        out[t, begin + lane] = 1.0 if sizes[lane] == 0 else 0.0
+                    continue
+                for lane in range(width):
+                    reach[lane] = max(max(np.int64(sizes[lane]), n) // 2 - 1, 0)
+                taken[: n * width] = 0
+                w1 = load(reach, 0, lanes)
+                w2 = load(reach, lanes, lanes)
+                none = splat(w1, 0)
+                total1 = none
+                total2 = none
+                for w in range(words):
+                    for lane in range(width):
+                        inside = min(max(np.int64(reach[lane]) + 1 - 64 * w, 0), 64)
+                        first_window[lane] = 0
+                        if inside > 0:
+                            first_window[lane] = ~np.uint64(0) >> np.uint64(64 - inside)
+                    window1 = load(first_window, 0, lanes)
+                    window2 = load(first_window, lanes, lanes)
+                    # bit 0 of this word is within the window of place k while |k - 64 w| <= reach
+                    offset1 = w1 - splat(w1, 64 * w)
+                    offset2 = w2 - splat(w2, 64 * w)
+                    span1 = double(w1) + splat(w1, 1)
+                    span2 = double(w2) + splat(w2, 1)
+                    used1 = none
+                    used2 = none
+                    for k in range(n):
+                        s = slot[codes[lo + k]] + w * width
+                        at = k * width
+                        if k > 0:
+                            here = splat(w1, k)
+                            window1 = double(window1) | (
+                                less(here + offset1, span1) & splat(w1, 1)
+                            )
+                            window2 = double(window2) | (
+                                less(here + offset2, span2) & splat(w1, 1)
+                            )
+                        took1 = load(taken, at, lanes)
+                        took2 = load(taken, at + lanes, lanes)
+                        new1, used1 = _take(
+                            load(table, s, lanes), window1 & ~nonzero(took1), used1
+                        )
+                        new2, used2 = _take(
+                            load(table, s + lanes, lanes), window2 & ~nonzero(took2), used2
+                        )
+                        store(taken, at, took1 | new1)
+                        store(taken, at + lanes, took2 | new2)
+                    store(used, w * width, used1)
+                    store(used, w * width + lanes, used2)
+                    total1 = total1 + popcount(used1)
+                    total2 = total2 + popcount(used2)
+                count1 = none
+                count2 = none
+                for w in range(words):
+                    rest1 = load(used, w * width, lanes)
+                    rest2 = load(used, w * width + lanes, lanes)
+                    for k in range(n):
+                        s = slot[codes[lo + k]] + w * width
+                        at = k * width
+                        # matches of the text that the words below have no place left for
+                        took1 = load(taken, at, lanes) & nonzero(rest1)
+                        took2 = load(taken, at + lanes, lanes) & nonzero(rest2)
+                        rest1, count1 = _differs(load(table, s, lanes), took1, rest1, count1)
+                        rest2, count2 = _differs(
+                            load(table, s + lanes, lanes), took2, rest2, count2
+                        )
+                        store(taken, at, load(taken, at, lanes) & ~nonzero(took1))
+                        store(taken, at + lanes, load(taken, at + lanes, lanes) & ~nonzero(took2))
+                store(matches, 0, total1)
+                store(matches, lanes, total2)
+                store(different, 0, none - count1)
+                store(different, lanes, none - count2)
+                _finish(matches, different, m, n, floor, out[t, begin : begin + filled])
+
+    return _lanes_multiword
+
+
+LANE_KERNELS: Mapping[int, Any] = {
+    8: _lane_kernel(np.uint8),
+    16: _lane_kernel(np.uint16),
+    32: _lane_kernel(np.uint32),
+    64: _lane_kernel(np.uint64),
+    0: _multiword_kernel(),
+}
+
+
+@inlined
+def _boosted(score, common, longer, weight, scaled):
+    """Winkler's form, in the order that the contract fixes."""
+    if scaled:
+        weight = min(weight, 1.0 / longer)
+    return min(score + common * weight * (1.0 - score), 1.0)
+
+
+@kernel
+def _common(a, lo_a, b, lo_b, most):
+    """Length of the common beginning, up to ``most``."""
+    k = 0
+    while k < most and a[lo_a + k] == b[lo_b + k]:
+        k += 1
+    return k
+
+
+@kernel
+def _boost(
+    data_a, offsets_a, rows_a, data_b, offsets_b, rows_b, weight, above, cap, scaled, scores
+):
+    """Raise the scores above a limit by common beginnings."""
+    for t in range(len(rows_a)):
+        lo_a = offsets_a[rows_a[t]]
+        n = offsets_a[rows_a[t] + 1] - lo_a
+        for p in range(len(rows_b)):
+            score = scores[t, p]
+            if score > above:
+                lo_b = offsets_b[rows_b[p]]
+                m = offsets_b[rows_b[p] + 1] - lo_b
+                common = _common(data_a, lo_a, data_b, lo_b, min(cap, m, n))
+                if common > 0:
+                    scores[t, p] = _boosted(score, common, max(m, n), weight, scaled)
+
+
+# -- single pairs ---------------------------------------------------------------------------------
+
+SHORT = 64
+"""Longest pattern whose pair is compared as bytes, in one word; the text may have some more."""
+
+
+@kernel
+def _pairs(
+    data_a, offsets_a, rows_a, data_b, offsets_b, rows_b, floor, weight, above, cap, scaled, out,
+    stop,
+):  # fmt: skip
+    """``out[i]``: similarity of string ``rows_a[i]`` and ``rows_b[i]``."""
+    longest = 0
+    for i in range(len(rows_a)):
+        longest = max(longest, offsets_a[rows_a[i] + 1] - offsets_a[rows_a[i]])
+        longest = max(longest, offsets_b[rows_b[i] + 1] - offsets_b[rows_b[i]])
+    code = code_table(data_a, np.uint8)
+    pattern = np.zeros(256, np.uint8)
+    text = np.zeros(256, np.uint8)
+    matched = np.zeros(longest, np.uint8)
+    used = np.zeros(longest // 64 + 1, np.uint64)
+    pad = np.zeros(64, data_a.dtype)
+    for i in range(len(rows_a)):
+        if stop[0]:
+            return
+        lo_a = offsets_a[rows_a[i]]
+        lo_b = offsets_b[rows_b[i]]
+        m = offsets_a[rows_a[i] + 1] - lo_a
+        n = offsets_b[rows_b[i] + 1] - lo_b
+        if m == 0 or n == 0:
+            out[i] = 1.0 if m == n else 0.0
+            continue
+        if min(m, n) <= SHORT and max(m, n) < 256:
+            if m <= n:
+                to_bytes(data_a, lo_a, m, data_b, lo_b, n, code, pattern, text)
+                matches, different = _one_word(pattern, m, text, n)
+            else:
+                to_bytes(data_b, lo_b, n, data_a, lo_a, m, code, pattern, text)
+                matches, different = _one_word(pattern, n, text, m)
+        else:
+            a = data_a[lo_a : lo_a + m]
+            b = data_b[lo_b : lo_b + n]
+            if m <= n:
+                matches, different = _words(a, b, matched, used, pad)
+            else:
+                matches, different = _words(b, a, matched, used, pad)
+        score = 0.0
+        if matches > 0:
+            score = _jaro(matches, different, m, n, floor)
+        if score > above:
+            common = _common(data_a, lo_a, data_b, lo_b, min(cap, m, n))
+            if common > 0:
+                score = _boosted(score, common, max(m, n), weight, scaled)
+        out[i] = score
+
+
+@kernel
+def _one_word(pattern, m, text, n):
+    """Matches of a pattern (the first ``m`` of 64 bytes) and a text, and how many differ."""
+    one = np.uint64(1)
+    reach = max(max(m, n) // 2 - 1, 0)
+    all_places = ~np.uint64(0) >> np.uint64(64 - m)
+    window = all_places
+    if reach < 63:
+        window = (one << np.uint64(reach + 1)) - one
+    used = np.uint64(0)
+    hits = np.uint64(0)  # of the text; it may be longer than a word, then they are found again
+    for k in range(min(n, m + reach)):
+        free = match_bits(pattern, 0, text[k], 64) & window & all_places & ~used
+        used |= free & (np.uint64(0) - free)
+        if k < 64 and free != np.uint64(0):
+            hits |= one << np.uint64(k)
+        window = (window << one) | np.uint64(k < reach)
+    matches = bit_count(used)
+    different = 0
+    rest = used
+    if n <= 64:
+        while hits != np.uint64(0):
+            k = bit_count(~hits & (hits - one))
+            place = bit_count(~rest & (rest - one))
+            different += text[k] != pattern[place]
+            hits &= hits - one
+            rest &= rest - one
+        return matches, different
+    # matches of a longer text are found once more
+    window = all_places
+    if reach < 63:
+        window = (one << np.uint64(reach + 1)) - one
+    used = np.uint64(0)
+    for k in range(min(n, m + reach)):
+        free = match_bits(pattern, 0, text[k], 64) & window & all_places & ~used
+        used |= free & (np.uint64(0) - free)
+        if free != np.uint64(0):
+            place = bit_count(~rest & (rest - one))
+            different += text[k] != pattern[place]
+            rest &= rest - one
+        window = (window << one) | np.uint64(k < reach)
+    return matches, different
+
+
+@kernel
+def _words(pattern, text, matched, used, pad):
+    """As :func:`_one_word`, word by word of the pattern."""
+    m = len(pattern)
+    n = len(text)
+    reach = max(max(m, n) // 2 - 1, 0)
+    for k in range(n):
+        matched[k] = 0
+    matches = 0
+    ones = ~np.uint64(0)
+    for lo in range(0, m, 64):
+        rows = min(64, m - lo)
+        put(pattern[lo : lo + rows], pad, 0)
+        busy = np.uint64(0)
+        if rows < 64:
+            busy = ones << np.uint64(rows)
+        for k in range(max(0, lo - reach), min(n, lo + rows + reach)):
+            if matched[k]:
+                continue
+            free = match_bits(pad, 0, text[k], 64) & ~busy
+            from_place = k - reach - lo
+            to_place = k + reach - lo
+            if from_place > 0:
+                free &= ones << np.uint64(from_place)
+            if to_place < 63:
+                free &= ones >> np.uint64(63 - to_place)
+            if free != np.uint64(0):
+                busy |= free & (np.uint64(0) - free)
+                matched[k] = 1
+                matches += 1
+        if rows < 64:
+            busy &= ones >> np.uint64(64 - rows)
+        used[lo >> 6] = busy
+    different = 0
+    k = 0
+    for lo in range(0, m, 64):
+        rest = used[lo >> 6]
+        while rest != np.uint64(0):
+            place = lo + bit_count(~rest & (rest - np.uint64(1)))
+            rest &= rest - np.uint64(1)
+            while not matched[k]:
+                k += 1
+            different += text[k] != pattern[place]
+            k += 1
+    return matches, different
+
+
+# -- joins ----------------------------------------------------------------------------------------
+
+SLACK = 1e-9
+"""What bounds on similarities are widened by: rounding may lift a score by a few ulps."""
+
+
+def _least_jaro(boost: Boost, at_least: float) -> float:
+    """The smallest Jaro similarity with which a pair may still reach a score."""
+    most = boost.weight * min(boost.cap, 1 << 20)
+    if boost.scaled or boost.weight == 0:
+        most = 1.0 if boost.scaled else 0.0
+    if most >= 1.0:
+        return min(at_least, boost.above) - SLACK
+    return min(at_least, max(boost.above, (at_least - most) / (1.0 - most))) - SLACK
+
+
+def _least_matches(
+    lengths: NDArray[np.int64], other: NDArray[np.int64], jaro: float
+) -> NDArray[np.int64]:
+    """Fewest matches with which strings of these lengths reach a Jaro similarity."""
+    a, b = np.maximum(lengths, 1), np.maximum(other, 1)
+    needed = np.ceil((3 * jaro - 1) / (1 / a + 1 / b) - SLACK).astype(np.int64)
+    return np.maximum(needed, 1 if jaro > 0 else 0)
+
+
+class _Window(NamedTuple):
+    """Rows of the index of one length, probes of one length, and what each side may miss."""
+
+    lo: int
+    hi: int
+    first: int
+    last: int
+    most_index: int
+    most_probe: int
+
+
+def _windows_of(
+    index: NDArray[np.int64], probes: NDArray[np.int64], same: bool, jaro: float
+) -> Iterator[_Window]:
+    """Pairs of lengths of which strings may reach a Jaro similarity; both columns rise."""
+    lengths, lows = np.unique(index, return_index=True)
+    highs = np.append(lows, len(index))[1:]
+    others, firsts = np.unique(probes, return_index=True)
+    lasts = np.append(firsts, len(probes))[1:]
+    for length, lo, hi in zip(lengths.tolist(), lows.tolist(), highs.tolist(), strict=True):
+        needed = _least_matches(length, others, jaro)
+        within = needed <= np.minimum(length, others)
+        within |= (others == 0) & (length == 0)
+        if same:
+            within &= others >= length
+        for k in np.flatnonzero(within).tolist():
+            most = int(needed[k])
+            yield _Window(
+                lo, hi, int(firsts[k]), int(lasts[k]), length - most, int(others[k]) - most
+            )
+
+
+def _near(
+    metric: _Family, left: Strings, right: Strings | None, at_least: float, job: Job, keep: Keep
+) -> tuple[Iterator[Tile], int]:
+    """By signatures where few pairs pass them, else by lanes."""
+    same = right is None
+    index = left if right is None else right
+    index_lengths, probe_lengths = index.lengths, left.lengths
+    jaro = _least_jaro(metric.boost, at_least)
+    signs = signatures(index.data, index.offsets)
+    own = signs if same else signatures(left.data, left.offsets)
+    scorer = metric.scorer(index, left)
+
+    def scan_tile(place: int, windows: list[_Window]) -> None:
+        for w in windows:
+            first = w.first
+            room = w.hi - w.lo + (1 << 16)
+            i, j = np.empty(room, np.int32), np.empty(room, np.int32)
+            while first < w.last and not job.stop[0]:
+                first, count = scan(
+                    own, first, w.last, signs, w.lo, w.hi, w.most_probe, w.most_index, same, i, j
+                )
+                score = np.empty(count)
+                metric.pair_scores(left, i[:count], index, j[:count], score, job)
+                passed = score >= at_least
+                if passed.any() and not job.stop[0]:
+                    keep(place, (i[:count][passed], j[:count][passed], score[passed]))
+                place += 1
+
+    def lane_tile(
+        place: int, part: NDArray[np.int64], program: _Texts, begin: int, end: int, low: int, high: int
+    ) -> None:
+        found = scorer.scores(program, begin, end, job)
+        if job.stop[0]:
+            return
+        i, j, score = _collect(found, part, scorer.columns[begin:end], low, high, same, at_least)
+        if len(i):
+            keep(place, (i, j, score))
+
+    tiles: list[tuple[int, list[_Window]]] = []
+    by_lanes: list[_Window] = []
+    waiting: list[_Window] = []
+    cost = 0.0
+    for w in _windows_of(index_lengths, probe_lengths, same, jaro):
+        pairs = (w.hi - w.lo) * (w.last - w.first)
+        m, n = int(index_lengths[w.lo]), int(probe_lengths[w.first])
+        passed = passing(own[w.first : w.last], signs[w.lo : w.hi], w.most_probe, w.most_index)
+        single = 20.0 + 4.0 * min(m, n) * (1 + max(m, n) // 64)
+        here = pairs * (0.5 + passed * single) + 2_000
+        if here > pairs * _lane_cost(m, n):
+            by_lanes.append(w)
+            continue
+        pieces = int(min(w.last - w.first, here // lanes.TILE_COST + 1))
+        for k in range(pieces):
+            lo = w.first + (w.last - w.first) * k // pieces
+            hi = w.first + (w.last - w.first) * (k + 1) // pieces
+            waiting.append(w._replace(first=lo, last=hi))
+            cost += here / pieces
+            if cost > lanes.TILE_COST:
+                tiles.append((int(cost), waiting))
+                waiting, cost = [], 0.0
+    tiles.append((int(cost), waiting))
+
+    def all_tiles() -> Iterator[Tile]:
+        place = 0
+        for tile_cost, windows in tiles:
+            yield tile_cost, partial(scan_tile, place, windows)
+            place += PLACES
+        for w in by_lanes:
+            for part in scorer.parts(np.arange(w.lo, w.hi), LANE_ROWS):
+                program = scorer.program(part)
+                for begin, end, stretch in scorer.stretches(part, w.first, w.last):
+                    yield stretch, partial(
+                        lane_tile, place, part, program, begin, end, w.first, w.last
+                    )
+                    place += 1
+
+    total = sum(tile_cost for tile_cost, _ in tiles)
+    for w in by_lanes:
+        for part in scorer.parts(np.arange(w.lo, w.hi), LANE_ROWS):
+            total += sum(stretch for *_, stretch in scorer.stretches(part, w.first, w.last))
+    return all_tiles(), total
+
+
+PLACES = 1 << 32
+"""Batches of pairs a tile may have, in the numbering that fixes their order."""
+
+LANE_ROWS = 512
+"""Most rows of a tile of lanes."""
+
+
+def _lane_cost(m: int, n: int) -> float:
+    """Estimated nanoseconds of a pair of these lengths in lanes."""
+    bits = next((b for b in (8, 16, 32) if n <= b), 64)
+    return 12.0 * m * (1 + n // 65) / (lanes.BLOCK_BYTES * 8 // bits) + 2.0
+
+
+@kernel
+def _collect(scores, rows, columns, low, high, same, at_least):
+    """Pairs of a tile that pass: patterns (left), texts (right), scores."""
+    count = 0
+    for t in range(len(rows)):
+        for p in range(len(columns)):
+            count += scores[t, p] >= at_least
+    left = np.empty(count, np.int32)
+    right = np.empty(count, np.int32)
+    found = np.empty(count)
+    count = 0
+    for t in range(len(rows)):
+        for p in range(len(columns)):
+            row = columns[p]
+            if scores[t, p] >= at_least and low <= row < high and not (same and row <= rows[t]):
+                left[count] = row
+                right[count] = rows[t]
+                found[count] = scores[t, p]
+                count += 1
+    return left[:count], right[:count], found[:count]
