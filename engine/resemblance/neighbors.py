@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,12 +12,16 @@ from numpy.typing import NDArray
 from resemblance import lanes
 from resemblance.inputs import as_strings
 from resemblance.jit import kernel
-from resemblance.matrix import Score, check_score
-from resemblance.metrics import Metric, resolve
+from resemblance.lanes import pair_size
+from resemblance.matrix import SCORE_ROWS, Score, check_score
+from resemblance.metrics import CountingMetric, Metric, ScoringMetric, resolve
 from resemblance.metrics.base import similarity
 from resemblance.strings import Strings, same_units
-from resemblance.threshold import allowed_distances
+from resemblance.threshold import allowed_distances, check_threshold, least_similarity
 from resemblance.tiles import Job, Progress, Tile, check_memory
+
+if TYPE_CHECKING:
+    from resemblance.normalize import Normalize
 
 QUERIES = 256
 """Queries of a tile: enough to be worth the tables of each block, few enough to be alike."""
@@ -47,6 +51,7 @@ def top_k(
     score: Score = "similarity",
     min_similarity: float | None = None,
     max_distance: float | None = None,
+    normalize: Normalize | None = None,
     threads: int | None = None,
     progress: Progress = False,
 ) -> Neighbors:
@@ -64,7 +69,7 @@ def top_k(
         What to rank by, and to report.
     min_similarity, max_distance : float, optional
         Leave out matches beyond; at most one of the two.
-    threads, progress
+    normalize, threads, progress
         As for :func:`resemblance.cdist`.
 
     Returns
@@ -82,30 +87,37 @@ def top_k(
     check_score(score)
     if not isinstance(k, int | np.integer) or k < 1:
         raise ValueError(f"k must be a number from 1, got {k!r}")
-    a, b = as_strings(queries, "queries"), as_strings(choices, "choices")
-    longest = int(max(a.lengths.max(initial=0), b.lengths.max(initial=0)))
-    allowed = allowed_distances(min_similarity, max_distance, longest)
+    check_threshold(min_similarity, max_distance)
+    a = as_strings(queries, "queries", normalize)
+    b = as_strings(choices, "choices", normalize)
     similar = score == "similarity"
     check_memory(2 * len(a) * k * 24, f"top {k:,} of {len(a):,} queries")
     a, b = same_units(a, b)
+    job = Job(threads, progress)
     rows = np.flatnonzero(~a.is_null)
     rows = rows[np.argsort(a.lengths[rows], kind="stable")]
-    job = Job(threads, progress)
-    best = _search(a, rows, b, metric, int(k), similar, allowed, job)
     index = np.full((len(a), k), -1, np.int64)
     values = np.full((len(a), k), np.nan)
-    found = best.row >= 0
-    index[rows] = best.row
-    scores = similarity(best.distance, best.longer) if similar else best.distance
-    values[rows] = np.where(found, scores, np.nan)
+    if isinstance(metric, CountingMetric):
+        largest = int(metric.sizes(a.lengths.max(initial=0), b.lengths.max(initial=0)))
+        allowed = allowed_distances(min_similarity, max_distance, largest)
+        best = _search(
+            metric.operand(a), rows, metric.operand(b), metric, int(k), similar, allowed, job
+        )
+        scores = similarity(best.distance, best.size) if similar else best.distance
+        index[rows], values[rows] = best.row, np.where(best.row >= 0, scores, np.nan)
+    elif isinstance(metric, ScoringMetric):
+        at_least = least_similarity(min_similarity, max_distance)
+        found = _search_scores(a, rows, b, metric, int(k), similar, at_least, job)
+        index[rows], values[rows] = found.row, np.where(found.row >= 0, found.score, np.nan)
     return Neighbors(index, values)
 
 
 class _Best(NamedTuple):
-    """Best matches so far, shape (n, k): distance, longer length, row of the choice."""
+    """Best matches so far, shape (n, k): distance, size of the pair, row of the choice."""
 
     distance: NDArray[np.int64]
-    longer: NDArray[np.int64]
+    size: NDArray[np.int64]
     row: NDArray[np.int64]
 
 
@@ -113,7 +125,7 @@ def _search(
     queries: Strings,
     rows: NDArray[np.int64],
     choices: Strings,
-    metric: Metric,
+    metric: CountingMetric,
     k: int,
     similar: bool,
     allowed: NDArray[np.int64],
@@ -122,7 +134,7 @@ def _search(
     lengths = choices.lengths
     eligible = np.flatnonzero(~choices.is_null)
     by_length = eligible[np.argsort(lengths[eligible], kind="stable")]
-    classes, single = lanes.lane_classes(lengths, by_length)
+    classes, single = lanes.lane_classes(metric, lengths, by_length)
     size = max(1, min(QUERIES, -(-len(rows) // job.threads)))
     parts = lanes.chunks(queries.lengths, rows, size)
     # With fewer tiles than threads, each tile's choices are dealt out to several searches.
@@ -157,14 +169,15 @@ def _search(
             if job.stop[0]:
                 return
             if gap and not _reachable(
-                best.distance, best.longer, best.row, place, program.lengths, shortest, longest,
-                similar, allowed,
+                best.distance, best.size, best.row, place, program.lengths, shortest, longest,
+                similar, allowed, metric.summed,
             ):  # fmt: skip
                 continue
             deltas = lanes.block_deltas(metric, program, choices, lane_class, first, blocks, job)
             _select(
                 deltas, blocks, lane_class.width, lane_class.rows, first, lengths, program.lengths,
-                place, allowed, similar, longest, best.distance, best.longer, best.row,
+                place, allowed, similar, longest, metric.summed, metric.equal_lengths, best.distance,
+                best.size, best.row,
             )  # fmt: skip
         mine = single[share::shares]
         for i, row in enumerate(program.rows.tolist()):
@@ -175,7 +188,7 @@ def _search(
                 )
                 _select_pairs(
                     distances, mine, lengths, program.lengths[i], place[i], allowed, similar,
-                    best.distance, best.longer, best.row,
+                    metric.summed, metric.equal_lengths, best.distance, best.size, best.row,
                 )  # fmt: skip
 
     starts = np.cumsum([0, *(len(part) for part in parts)])
@@ -200,19 +213,19 @@ def _positions(part: NDArray[np.int64], rows: NDArray[np.int64]) -> NDArray[np.i
 
 # -- kernels --------------------------------------------------------------------------------------
 #
-# A match is (distance, longer length, row). Ranked by similarity, distances are compared as
-# fractions of the longer length, exactly: cross-multiplied.
+# A match is (distance, size, row). Ranked by similarity, distances are compared as fractions of the
+# size, exactly: cross-multiplied.
 
 
 @kernel
-def _before(distance, longer, row, other_distance, other_longer, other_row, similar):
+def _before(distance, size, row, other_distance, other_size, other_row, similar):
     """Does the first match rank before the second? A row of -1 is "no match yet"."""
     if other_row < 0:
         return True
     if similar:
-        # two empty strings: no distance, whatever the length
-        x = distance * max(other_longer, 1)
-        y = other_distance * max(longer, 1)
+        # two empty strings: no distance, whatever the size
+        x = distance * max(other_size, 1)
+        y = other_distance * max(size, 1)
     else:
         x = distance
         y = other_distance
@@ -220,47 +233,48 @@ def _before(distance, longer, row, other_distance, other_longer, other_row, simi
 
 
 @kernel
-def _insert(distance, longer, row, at, similar, distances, longers, indexes):
+def _insert(distance, size, row, at, similar, distances, sizes, indexes):
     k = distances.shape[1]
     if not _before(
-        distance, longer, row, distances[at, k - 1], longers[at, k - 1], indexes[at, k - 1], similar
+        distance, size, row, distances[at, k - 1], sizes[at, k - 1], indexes[at, k - 1], similar
     ):
         return
     i = k - 1
     while i > 0 and _before(
-        distance, longer, row, distances[at, i - 1], longers[at, i - 1], indexes[at, i - 1], similar
+        distance, size, row, distances[at, i - 1], sizes[at, i - 1], indexes[at, i - 1], similar
     ):
         distances[at, i] = distances[at, i - 1]
-        longers[at, i] = longers[at, i - 1]
+        sizes[at, i] = sizes[at, i - 1]
         indexes[at, i] = indexes[at, i - 1]
         i -= 1
     distances[at, i] = distance
-    longers[at, i] = longer
+    sizes[at, i] = size
     indexes[at, i] = row
 
 
 @kernel
-def _bound(at, longest, allowed, similar, distances, longers, indexes):
-    """Largest distance that could still enter the list, if no longer length exceeds ``longest``."""
-    most = allowed[longest]
+def _bound(at, largest, allowed, similar, distances, sizes, indexes):
+    """Largest distance that could still enter the list, if no pair's size exceeds ``largest``."""
+    most = allowed[largest]
     k = distances.shape[1]
     if indexes[at, k - 1] >= 0:
         worst = distances[at, k - 1]
         if similar:
-            worst = worst * longest // max(longers[at, k - 1], 1)
+            worst = worst * largest // max(sizes[at, k - 1], 1)
         most = min(most, worst)
     return most
 
 
 @kernel
 def _reachable(
-    distances, longers, indexes, place, query_lengths, shortest, longest, similar, allowed
+    distances, sizes, indexes, place, query_lengths, shortest, longest, similar, allowed, summed
 ):
     """Could choices of ``shortest`` to ``longest`` characters enter any query's list?"""
     for t in range(len(place)):
         n = query_lengths[t]
         gap = max(0, shortest - n, n - longest)
-        most = _bound(place[t], max(n, longest), allowed, similar, distances, longers, indexes)
+        largest = pair_size(summed, n, longest)
+        most = _bound(place[t], largest, allowed, similar, distances, sizes, indexes)
         if gap <= most:
             return True
     return False
@@ -279,8 +293,10 @@ def _select(
     allowed,
     similar,
     longest,
+    summed,
+    equal_lengths,
     distances,
-    longers,
+    sizes,
     indexes,
 ):
     """Enter the matches of some blocks into the lists."""
@@ -288,7 +304,8 @@ def _select(
     for t in range(n):
         query = query_lengths[t]
         at = place[t]
-        limit = _bound(at, max(query, longest), allowed, similar, distances, longers, indexes)
+        largest = pair_size(summed, query, longest)
+        limit = _bound(at, largest, allowed, similar, distances, sizes, indexes)
         for b in range(blocks):
             found = deltas[(b * n + t) * width : (b * n + t + 1) * width]
             least = found[0]
@@ -301,26 +318,141 @@ def _select(
                 distance = query + found[lane]
                 if distance <= limit:
                     row = rows[begin + lane]
-                    longer = max(query, lengths[row])
-                    if distance <= allowed[longer]:
-                        _insert(distance, longer, row, at, similar, distances, longers, indexes)
-            limit = _bound(at, max(query, longest), allowed, similar, distances, longers, indexes)
+                    if equal_lengths and lengths[row] != query:
+                        continue
+                    size = pair_size(summed, query, lengths[row])
+                    if distance <= allowed[size]:
+                        _insert(distance, size, row, at, similar, distances, sizes, indexes)
+            limit = _bound(at, largest, allowed, similar, distances, sizes, indexes)
 
 
 @kernel
-def _select_pairs(found, rows, lengths, query, at, allowed, similar, distances, longers, indexes):
+def _select_pairs(
+    found, rows, lengths, query, at, allowed, similar, summed, equal_lengths, distances, sizes,
+    indexes,
+):  # fmt: skip
     for i in range(len(found)):
-        longer = max(query, lengths[rows[i]])
-        if found[i] <= allowed[longer]:
-            _insert(found[i], longer, rows[i], at, similar, distances, longers, indexes)
+        if equal_lengths and lengths[rows[i]] != query:
+            continue
+        size = pair_size(summed, query, lengths[rows[i]])
+        if found[i] <= allowed[size]:
+            _insert(found[i], size, rows[i], at, similar, distances, sizes, indexes)
 
 
 @kernel
-def _merge(distances, longers, indexes, other_distances, other_longers, other_indexes, similar):
+def _merge(distances, sizes, indexes, other_distances, other_sizes, other_indexes, similar):
     for at in range(distances.shape[0]):
         for i in range(distances.shape[1]):
             if other_indexes[at, i] >= 0:
                 _insert(
-                    other_distances[at, i], other_longers[at, i], other_indexes[at, i], at, similar,
-                    distances, longers, indexes,
+                    other_distances[at, i], other_sizes[at, i], other_indexes[at, i], at, similar,
+                    distances, sizes, indexes,
                 )  # fmt: skip
+
+
+# -- scores ---------------------------------------------------------------------------------------
+
+
+class _BestScores(NamedTuple):
+    """Best matches so far, shape (n, k): score (a distance if those rank), row of the choice."""
+
+    score: NDArray[np.float64]
+    row: NDArray[np.int64]
+
+
+def _search_scores(
+    queries: Strings,
+    rows: NDArray[np.int64],
+    choices: Strings,
+    metric: ScoringMetric,
+    k: int,
+    similar: bool,
+    at_least: float,
+    job: Job,
+) -> _BestScores:
+    scorer = metric.scorer(queries, choices)
+    eligible = ~choices.is_null
+    parts = scorer.parts(rows, max(1, min(SCORE_ROWS, -(-len(rows) // job.threads))))
+    place = np.empty(len(queries), np.int64)
+    place[rows] = np.arange(len(rows))
+    # With fewer tiles than threads, each tile's choices are dealt out to several searches.
+    shares = max(1, job.threads // max(1, len(parts)))
+    n = len(rows)
+    found = [
+        _BestScores(np.zeros((n, k)), np.full((n, k), -1, np.int64)) for _ in range(shares)
+    ]
+
+    def tile(part: NDArray[np.int64], share: int) -> None:
+        program = scorer.program(part)
+        best = found[share]
+        stretches = list(scorer.stretches(part, 0, len(choices)))
+        for first, last, _ in stretches[share::shares]:
+            scores = scorer.scores(program, first, last, job)
+            if job.stop[0]:
+                return
+            _select_scores(
+                scores, scorer.columns[first:last], eligible, place[part], similar, at_least,
+                best.score, best.row,
+            )  # fmt: skip
+
+    def tiles() -> Iterator[Tile]:
+        for part in parts:
+            cost = sum(cost for *_, cost in scorer.stretches(part, 0, len(choices))) // shares
+            for share in range(shares):
+                yield cost, partial(tile, part, share)
+
+    total = sum(
+        cost for part in parts for *_, cost in scorer.stretches(part, 0, len(choices))
+    )
+    job.run(tiles(), total)
+    for other in found[1:]:
+        _merge_scores(*found[0], *other, similar)
+    return found[0]
+
+
+@kernel
+def _insert_score(score, row, at, similar, scores, indexes):
+    k = scores.shape[1]
+    i = k
+    while i > 0:
+        other = scores[at, i - 1]
+        if indexes[at, i - 1] >= 0 and not (
+            (score > other if similar else score < other)
+            or (score == other and row < indexes[at, i - 1])
+        ):
+            break
+        i -= 1
+    if i == k:
+        return
+    for j in range(k - 1, i, -1):
+        scores[at, j] = scores[at, j - 1]
+        indexes[at, j] = indexes[at, j - 1]
+    scores[at, i] = score
+    indexes[at, i] = row
+
+
+@kernel
+def _select_scores(found, columns, eligible, place, similar, at_least, scores, indexes):
+    """Enter a tile's scores into the lists."""
+    k = scores.shape[1]
+    for t in range(len(place)):
+        at = place[t]
+        for p in range(len(columns)):
+            value = found[t, p]
+            if value < at_least or not eligible[columns[p]]:
+                continue
+            score = value if similar else 1.0 - value
+            full = indexes[at, k - 1] >= 0
+            worst = scores[at, k - 1]
+            if not full or (score >= worst if similar else score <= worst):
+                _insert_score(score, columns[p], at, similar, scores, indexes)
+
+
+@kernel
+def _merge_scores(scores, indexes, other_scores, other_indexes, similar):
+    for at in range(scores.shape[0]):
+        for i in range(scores.shape[1]):
+            if other_indexes[at, i] >= 0:
+                _insert_score(
+                    other_scores[at, i], other_indexes[at, i], at, similar, scores, indexes
+                )
