@@ -17,16 +17,39 @@ if TYPE_CHECKING:
     from resemblance.dedup import Duplicates, dedup
     from resemblance.join import Pairs, iter_join, join
     from resemblance.matrix import cdist, pairwise, pdist
-    from resemblance.metrics.edit import Levenshtein
+    from resemblance.metrics.edit import OSA, DamerauLevenshtein, Levenshtein
+    from resemblance.metrics.hamming import Hamming, Postfix, Prefix
+    from resemblance.metrics.jaro import Jaro, JaroWinkler
+    from resemblance.metrics.lcs import Indel, LCSseq
+    from resemblance.metrics.sets import Cosine, Dice, Jaccard, Overlap
     from resemblance.neighbors import Neighbors, top_k
+    from resemblance.normalize import Normalize
     from resemblance.strings import Strings
+    from resemblance.tokens import Chars, TokenSets, Words
 
 _HOMES = {
+    "Chars": "tokens",
+    "Cosine": "metrics.sets",
+    "DamerauLevenshtein": "metrics.edit",
+    "Dice": "metrics.sets",
     "Duplicates": "dedup",
+    "Hamming": "metrics.hamming",
+    "Indel": "metrics.lcs",
+    "Jaccard": "metrics.sets",
+    "Jaro": "metrics.jaro",
+    "JaroWinkler": "metrics.jaro",
+    "LCSseq": "metrics.lcs",
     "Levenshtein": "metrics.edit",
     "Neighbors": "neighbors",
+    "Normalize": "normalize",
+    "OSA": "metrics.edit",
+    "Overlap": "metrics.sets",
     "Pairs": "join",
+    "Postfix": "metrics.hamming",
+    "Prefix": "metrics.hamming",
     "Strings": "strings",
+    "TokenSets": "tokens",
+    "Words": "tokens",
     "cdist": "matrix",
     "cluster": "cluster",
     "dedup": "dedup",
@@ -42,11 +65,28 @@ _MODULES = ("io",)
 """Public modules reached as attributes."""
 
 __all__ = [
+    "OSA",
+    "Chars",
+    "Cosine",
+    "DamerauLevenshtein",
+    "Dice",
     "Duplicates",
+    "Hamming",
+    "Indel",
+    "Jaccard",
+    "Jaro",
+    "JaroWinkler",
+    "LCSseq",
     "Levenshtein",
     "Neighbors",
+    "Normalize",
+    "Overlap",
     "Pairs",
+    "Postfix",
+    "Prefix",
     "Strings",
+    "TokenSets",
+    "Words",
     "__version__",
     "cdist",
     "cluster",

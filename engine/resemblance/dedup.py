@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from resemblance import lanes
 from resemblance.cluster import Method, cluster
 from resemblance.inputs import as_strings
 from resemblance.jit import kernel
-from resemblance.join import Found, Pairs, close_pairs, in_order
+from resemblance.join import Found, Limit, Pairs, close_pairs, in_order
+from resemblance.matrix import pairwise
 from resemblance.metrics import Metric, resolve
-from resemblance.metrics.base import similarity
 from resemblance.strings import Distinct, Strings
-from resemblance.threshold import allowed_distances
+from resemblance.threshold import check_threshold
 from resemblance.tiles import Job, Progress
+
+if TYPE_CHECKING:
+    from resemblance.normalize import Normalize
 
 KEEP = ("first", "last", "longest", "shortest")
 
@@ -51,6 +53,7 @@ def dedup(
     max_distance: float | None = None,
     keep: str | ArrayLike = "first",
     method: Method = "star",
+    normalize: Normalize | None = None,
     threads: int | None = None,
     progress: Progress = False,
 ) -> Duplicates:
@@ -59,7 +62,7 @@ def dedup(
     Parameters
     ----------
     texts : list, tuple, ndarray, Arrow column or Strings
-        The texts. Null and blank ones (nothing but white space) are never duplicates.
+        The texts. Null and blank ones (nothing but white space, normalised) are never duplicates.
     metric : str or Metric
         Name, alias or record.
     min_similarity : float, optional
@@ -71,7 +74,7 @@ def dedup(
         earlier row.
     method : {"star", "components"}
         See :func:`resemblance.cluster`.
-    threads, progress
+    normalize, threads, progress
         As for :func:`resemblance.cdist`.
 
     Returns
@@ -88,15 +91,15 @@ def dedup(
     metric = resolve(metric)
     if min_similarity is None and max_distance is None:
         min_similarity = 0.8
-    strings = as_strings(texts, "texts")
+    check_threshold(min_similarity, max_distance)
+    strings = as_strings(texts, "texts", normalize)
     n = len(strings)
-    longest = int(strings.lengths.max(initial=0))
-    allowed = allowed_distances(min_similarity, max_distance, longest)
+    limit = Limit.of(metric, min_similarity, max_distance, [strings])
     rank = _rank(keep, strings)
     job = Job(threads, progress)
     # Rows of equal text always end in one cluster, under the row of best rank.
     different = _without_blanks(strings).distinct()
-    near = close_pairs(different.strings, None, metric, allowed, job)
+    near = close_pairs(different.strings, None, limit, job)
     best = _best_rows(different.group, rank, len(different.first))
     order = np.argsort(rank[best], kind="stable")
     place = np.empty_like(order)
@@ -109,8 +112,14 @@ def dedup(
     score = np.full(n, np.nan)
     removed = np.flatnonzero(~kept)
     similar = max_distance is None
-    score[removed] = _scores(metric, strings, removed, representative[removed], similar, job)
-    return Duplicates(representative, score, kept, _edges(different, near, strings, similar))
+    score[removed] = pairwise(
+        strings.take(removed),
+        strings.take(representative[removed]),
+        metric,
+        score="similarity" if similar else "distance",
+        threads=threads,
+    )
+    return Duplicates(representative, score, kept, _edges(different, near, strings, limit, similar))
 
 
 def _rank(keep: str | ArrayLike, strings: Strings) -> NDArray[Any]:
@@ -142,35 +151,24 @@ def blank_rows(strings: Strings) -> NDArray[np.bool_]:
     return _blank(strings.data, strings.offsets) & ~strings.is_null
 
 
-def _scores(
-    metric: Metric,
-    strings: Strings,
-    left: NDArray[np.int64],
-    right: NDArray[np.int64],
-    similar: bool,
-    job: Job,
-) -> NDArray[Any]:
-    distance = np.empty(len(left), np.int64)
-    lanes.pair_distances(metric, strings, left, strings, right, distance, job)
-    lengths = strings.lengths
-    return similarity(distance, np.maximum(lengths[left], lengths[right])) if similar else distance
-
-
-def _edges(different: Distinct, near: Found, strings: Strings, similar: bool) -> Pairs:
+def _edges(
+    different: Distinct, near: Found, strings: Strings, limit: Limit, similar: bool
+) -> Pairs:
     """Verified pairs by row, sorted."""
     rows = np.flatnonzero(different.group >= 0)
     first = different.first[different.group[rows]]
     again = rows != first
     a = np.concatenate([different.first[near.left], first[again]])
     b = np.concatenate([different.first[near.right], rows[again]])
-    distance = np.concatenate([near.distance, np.zeros(int(again.sum()), near.distance.dtype)])
+    equal = np.full(int(again.sum()), 0 if limit.counts else 1, near.value.dtype)
+    value = np.concatenate([near.value, equal])
     left, right = np.minimum(a, b), np.maximum(a, b)
     del a, b
-    left, right, distance = in_order(left, right, distance)
-    if not similar:
-        return Pairs(left, right, distance.astype(near.distance.dtype))
+    left, right, value = in_order(left, right, value)
     lengths = strings.lengths
-    return Pairs(left, right, similarity(distance, np.maximum(lengths[left], lengths[right])))
+    scores = limit.scores(value, lengths[left], lengths[right], similar)
+    whole = limit.counts and not similar
+    return Pairs(left, right, scores.astype(near.value.dtype) if whole else scores)
 
 
 @kernel

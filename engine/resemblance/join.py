@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,13 +23,18 @@ from numpy.typing import NDArray
 from resemblance import lanes
 from resemblance.inputs import as_strings
 from resemblance.jit import kernel
+from resemblance.lanes import pair_size
 from resemblance.matrix import Score, check_score
-from resemblance.metrics import Metric, resolve
+from resemblance.metrics import AnyMetric, CountingMetric, Metric, resolve
 from resemblance.metrics.base import similarity
+from resemblance.signatures import passing, signatures
 from resemblance.simd import bit_count
-from resemblance.strings import HASH_BASE, HASH_MIX, Strings, put, same_units, string_hash
-from resemblance.threshold import allowed_distances
+from resemblance.strings import Strings, put, same_units, string_hash
+from resemblance.threshold import allowed_distances, check_threshold, least_similarity
 from resemblance.tiles import Job, Progress, Tile
+
+if TYPE_CHECKING:
+    from resemblance.normalize import Normalize
 
 BLOCK_PAIRS = 1 << 22
 """Pairs of a block of :func:`iter_join`, unless asked otherwise; 100 MB."""
@@ -62,6 +67,7 @@ def join(
     min_similarity: float | None = None,
     max_distance: float | None = None,
     score: Score | None = None,
+    normalize: Normalize | None = None,
     threads: int | None = None,
     progress: Progress = False,
 ) -> Pairs:
@@ -79,7 +85,7 @@ def join(
         Keep pairs whose distance is at most this. One of the two must be given.
     score : {"distance", "similarity"}, optional
         What to report; by default what the threshold is given in.
-    threads, progress
+    normalize, threads, progress
         As for :func:`resemblance.cdist`.
 
     Returns
@@ -105,6 +111,7 @@ def join(
             min_similarity=min_similarity,
             max_distance=max_distance,
             score=score,
+            normalize=normalize,
             threads=threads,
             progress=progress,
         )
@@ -122,6 +129,7 @@ def iter_join(
     min_similarity: float | None = None,
     max_distance: float | None = None,
     score: Score | None = None,
+    normalize: Normalize | None = None,
     threads: int | None = None,
     progress: Progress = False,
     block_pairs: int = BLOCK_PAIRS,
@@ -130,7 +138,7 @@ def iter_join(
 
     Parameters
     ----------
-    left, right, metric, min_similarity, max_distance, score, threads, progress
+    left, right, metric, min_similarity, max_distance, score, normalize, threads, progress
         As for :func:`join`.
     block_pairs : int
         About how many pairs a block holds; a single row's pairs stay together.
@@ -151,21 +159,69 @@ def iter_join(
         raise ValueError("join needs a threshold: either min_similarity or max_distance")
     score = score or ("similarity" if max_distance is None else "distance")
     check_score(score)
-    a = as_strings(left, "left")
-    b = None if right is None else as_strings(right, "right")
-    sides = (a,) if b is None else (a, b)
-    longest = max(int(s.lengths.max(initial=0)) for s in sides)
-    allowed = allowed_distances(min_similarity, max_distance, longest)
+    check_threshold(min_similarity, max_distance)
+    a = as_strings(left, "left", normalize)
+    b = None if right is None else as_strings(right, "right", normalize)
+    limit = Limit.of(metric, min_similarity, max_distance, [a] if b is None else [a, b])
     job = Job(threads, progress)
-    return _blocks(a, b, metric, allowed, score == "similarity", job, block_pairs)
+    return _blocks(a, b, limit, score == "similarity", job, block_pairs)
+
+
+class Limit(NamedTuple):
+    """A metric and the threshold of a join.
+
+    Attributes
+    ----------
+    metric : Metric
+    allowed : ndarray of int64
+        Of a metric that counts: the largest distance for each size of a pair.
+    at_least : float
+        Of a metric that scores: the smallest similarity.
+    """
+
+    metric: AnyMetric
+    allowed: NDArray[np.int64]
+    at_least: float
+
+    @classmethod
+    def of(
+        cls,
+        metric: AnyMetric,
+        min_similarity: float | None,
+        max_distance: float | None,
+        sides: list[Strings],
+    ) -> Limit:
+        """The threshold for columns of texts."""
+        if not isinstance(metric, CountingMetric):
+            least = least_similarity(min_similarity, max_distance)
+            return cls(metric, np.zeros(1, np.int64), least)
+        longest = [int(side.lengths.max(initial=0)) for side in sides]
+        largest = int(metric.sizes(longest[0], longest[-1]))
+        return cls(metric, allowed_distances(min_similarity, max_distance, largest), 0.0)
+
+    @property
+    def counts(self) -> bool:
+        """Whether values are distances that count edits; else they are similarities."""
+        return isinstance(self.metric, CountingMetric)
+
+    def scores(
+        self, values: NDArray[Any], left: NDArray[Any], right: NDArray[Any], similar: bool
+    ) -> NDArray[Any]:
+        """Values of pairs of these lengths as what is asked for."""
+        if isinstance(self.metric, CountingMetric):
+            return similarity(values, self.metric.sizes(left, right)) if similar else values
+        return values if similar else 1.0 - values
 
 
 class Found(NamedTuple):
-    """Pairs of distinct strings: their places in the two columns, and the distance."""
+    """Pairs of distinct strings: their places in the two columns, and the value.
+
+    That is the distance of a metric that counts, the similarity of one that scores.
+    """
 
     left: NDArray[np.int32]
     right: NDArray[np.int32]
-    distance: NDArray[Any]
+    value: NDArray[Any]
 
 
 class TooManyPairs(Exception):
@@ -176,21 +232,15 @@ class TooManyPairs(Exception):
 
 
 def close_pairs(
-    left: Strings,
-    right: Strings | None,
-    metric: Metric,
-    allowed: NDArray[np.int64],
-    job: Job,
-    most: int | None = None,
+    left: Strings, right: Strings | None, limit: Limit, job: Job, most: int | None = None
 ) -> Found:
-    """All pairs of two columns within a distance; or of one (``right=None``), each once.
+    """All pairs of two columns within a limit; or of one (``right=None``), each once.
 
     Parameters
     ----------
     left, right : Strings
         Distinct strings without nulls, shortest first, with characters of the same type.
-    allowed : ndarray of int64
-        Largest distance for each length of the longer string.
+    limit : Limit
     most : int, optional
         Give up (`TooManyPairs`) as soon as there are more pairs than this.
 
@@ -199,23 +249,30 @@ def close_pairs(
     Found
         In no particular order, but the same for every number of threads.
     """
-    index = left if right is None else right
+    metric, allowed = limit.metric, limit.allowed
     parts: dict[int, Found] = {}
     held = 0
 
-    def keep(place: int, found: Found) -> None:
+    def keep(place: int, found: tuple[NDArray[np.int32], NDArray[np.int32], NDArray[Any]]) -> None:
         nonlocal held
-        if len(found.left):
-            parts[place] = found
-            held += len(found.left)
+        if len(found[0]):
+            parts[place] = Found(*found)
+            held += len(found[0])
             if most is not None and held > most:
                 raise TooManyPairs
 
-    tiles, total = _tiles(left, index, right is None, metric, allowed, job, keep)
+    if isinstance(metric, CountingMetric):
+        probes = metric.operand(left)
+        index = probes if right is None else metric.operand(right)
+        tiles, total = _tiles(probes, index, right is None, metric, allowed, job, keep)
+        kind = np.min_scalar_type(int(allowed.max(initial=0)))
+    else:
+        tiles, total = metric.near(left, right, limit.at_least, job, keep)
+        kind = np.dtype(np.float64)
     job.run(tiles, total)
     if not parts:
         none = np.empty(0, np.int32)
-        return Found(none, none, np.empty(0, np.min_scalar_type(int(allowed.max(initial=0)))))
+        return Found(none, none, np.empty(0, kind))
     ordered = [parts[place] for place in sorted(parts)]
     return Found(*(np.concatenate(column) for column in zip(*ordered, strict=True)))
 
@@ -232,42 +289,60 @@ class _Window(NamedTuple):
 
 
 def _windows(
-    index: Strings, probes: Strings, same: bool, allowed: NDArray[np.int64]
+    index: Strings, probes: Strings, same: bool, metric: CountingMetric, allowed: NDArray[np.int64]
 ) -> Iterator[_Window]:
     """For each length of the index: its rows, the probes' rows, the largest distance."""
     lengths, places = np.unique(index.lengths, return_index=True)
     ends = np.append(places, len(index))[1:]
     probe_lengths = probes.lengths
-    # the shortest partner of each length; it rises with the length
-    shortest = np.arange(len(allowed)) - allowed
+    longest = int(max(index.lengths.max(initial=0), probe_lengths.max(initial=0)))
+    shortest = _shortest_partners(longest, metric, allowed)
     for length, lo, hi in zip(lengths.tolist(), places.tolist(), ends.tolist(), strict=True):
-        longest = int(np.searchsorted(shortest, length, "right")) - 1
+        farthest = int(np.searchsorted(shortest, length, "right")) - 1
         first = lo if same else int(np.searchsorted(probe_lengths, shortest[length], "left"))
-        last = int(np.searchsorted(probe_lengths, longest, "right"))
+        last = int(np.searchsorted(probe_lengths, farthest, "right"))
         if first < last:
-            largest = int(min(longest, probe_lengths[last - 1]))
-            yield _Window(length, lo, hi, first, last, int(allowed[max(length, largest)]))
+            largest = int(min(farthest, probe_lengths[last - 1]))
+            yield _Window(length, lo, hi, first, last, int(allowed[metric.sizes(length, largest)]))
+
+
+def _shortest_partners(
+    longest: int, metric: CountingMetric, allowed: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """The shortest partner of each length, which rises with it."""
+    lengths = np.arange(longest + 1)
+    if metric.equal_lengths:
+        return lengths
+    low, high = np.zeros_like(lengths), lengths.copy()
+    while (low < high).any():  # a shorter partner is farther, and allowed no more
+        middle = (low + high) // 2
+        # a size beyond those of the columns is no pair of theirs
+        size = np.minimum(metric.sizes(lengths, middle), len(allowed) - 1)
+        near = lengths - middle <= allowed[size]
+        high = np.where(near, middle, high)
+        low = np.where(near, low, middle + 1)
+    return low
 
 
 def _tiles(
     probes: Strings,
     index: Strings,
     same: bool,
-    metric: Metric,
+    metric: CountingMetric,
     allowed: NDArray[np.int64],
     job: Job,
     keep: Any,
 ) -> tuple[Iterator[Tile], int]:
     narrow = np.min_scalar_type(int(allowed.max(initial=0)))
-    signatures = _signatures(index.data, index.offsets)
-    own = signatures if same else _signatures(probes.data, probes.offsets)
+    signs = signatures(index.data, index.offsets)
+    own = signs if same else signatures(probes.data, probes.offsets)
     probe_lengths = probes.lengths
     index_lengths = index.lengths
     by_segments: list[tuple[_Window, float]] = []
     by_lanes: list[_Window] = []
-    for window in _windows(index, probes, same, allowed):
-        cost = _segment_cost(index, window, signatures, own)
-        if cost < _lane_cost(window):
+    for window in _windows(index, probes, same, metric, allowed):
+        cost = _segment_cost(index, window, metric, signs, own)
+        if cost < _lane_cost(window, metric):
             by_segments.append((window, cost))
         else:
             by_lanes.append(window)
@@ -277,7 +352,7 @@ def _tiles(
         lanes.pair_distances(metric, probes, left, index, right, distance, job, allowed)
         if job.stop[0]:
             return
-        near = distance <= allowed[np.maximum(probe_lengths[left], index_lengths[right])]
+        near = distance <= allowed[metric.sizes(probe_lengths[left], index_lengths[right])]
         keep(place, Found(left[near], right[near], distance[near].astype(narrow)))
 
     def probe(place: int, built: _Segments, window: _Window, first: int, last: int) -> None:
@@ -287,7 +362,8 @@ def _tiles(
         while first < last and not job.stop[0]:
             first, found = _probe(
                 probes.data, probes.offsets, own, first, last, same, window.length, window.lo,
-                window.distance, allowed, built.heads, built.rows, built.signatures, left, right,
+                window.distance * metric.reach, allowed, metric.summed, metric.equal_lengths,
+                built.heads, built.rows, built.signatures, left, right,
             )  # fmt: skip
             verify(place + batch, left[:found].copy(), right[:found].copy())
             batch += 1
@@ -295,8 +371,10 @@ def _tiles(
     def segment_tiles() -> Iterator[Tile]:
         place = 0
         for window, cost in by_segments:
-            built = _Segments(*_build(index.data, index.offsets, signatures, window.lo, window.hi,
-                                      window.distance + 1))  # fmt: skip
+            segments = window.distance * metric.reach + 1
+            built = _Segments(
+                *_build(index.data, index.offsets, signs, window.lo, window.hi, segments)
+            )
             n = window.last - window.first
             tiles = int(min(n, cost // lanes.TILE_COST + 1))
             for t in range(tiles):
@@ -310,7 +388,7 @@ def _tiles(
     ) -> None:
         left, right, distance = _collect(
             deltas, kind.width, kind.rows, first, blocks, probe_lengths, part.rows, part.lengths,
-            allowed, same,
+            allowed, same, metric.summed, metric.equal_lengths,
         )  # fmt: skip
         place = -1 - (int(part.rows.min()) * len(probes) + int(kind.rows[first * kind.width]))
         keep(place, Found(left, right, distance.astype(narrow)))
@@ -318,8 +396,10 @@ def _tiles(
     def on_pairs(
         text_rows: NDArray[np.int64], rows: NDArray[np.int64], distance: NDArray[np.int64]
     ) -> None:
-        longer = np.maximum(index_lengths[text_rows], probe_lengths[rows])
-        near = distance <= allowed[longer]
+        mine, theirs = index_lengths[text_rows], probe_lengths[rows]
+        near = distance <= allowed[metric.sizes(mine, theirs)]
+        if metric.equal_lengths:
+            near &= mine == theirs
         if same:
             near &= rows > text_rows
         left, right = rows[near].astype(np.int32), text_rows[near].astype(np.int32)
@@ -385,8 +465,10 @@ class _Segments(NamedTuple):
     signatures: NDArray[np.uint64]
 
 
-def _lane_cost(window: _Window) -> float:
+def _lane_cost(window: _Window, metric: CountingMetric) -> float:
     """Estimated nanoseconds of comparing all pairs of a window."""
+    if not metric.lane_kernels:
+        return 2.0 * window.length**2 * (window.hi - window.lo) * (window.last - window.first)
     words = -(-window.length // 64)
     bits = next((b for b in (8, 16, 32) if window.length <= b), 64)
     per_pair = 5 * window.length * words / (lanes.BLOCK_BYTES * 8 // bits) + 0.05
@@ -394,36 +476,33 @@ def _lane_cost(window: _Window) -> float:
 
 
 def _segment_cost(
-    index: Strings, window: _Window, signatures: NDArray[np.uint64], own: NDArray[np.uint64]
+    index: Strings,
+    window: _Window,
+    metric: CountingMetric,
+    signs: NDArray[np.uint64],
+    own: NDArray[np.uint64],
 ) -> float:
     """Estimated nanoseconds of finding the pairs of a window by segments."""
-    segments = window.distance + 1
+    edits = window.distance * metric.reach
+    segments = edits + 1
     if segments > window.length:
         return np.inf
     n, m = window.hi - window.lo, window.last - window.first
-    substrings = (window.distance + 1) ** 2 / 2 + segments
+    substrings = segments**2 / 2 + segments
     work = 30.0 * segments * n + (20.0 + 2.0 * window.length / segments) * substrings * m
-    if work > _lane_cost(window):
+    if work > _lane_cost(window, metric):
         return work
     sample = min(n, 1 << 14)
     collisions = _collisions(index.data, index.offsets, window.lo, window.lo + sample, segments)
     likely = float(collisions.sum()) / segments / sample**2
-    passing = _passing(signatures[window.lo : window.hi], own[window.first : window.last],
-                       window.distance)  # fmt: skip
+    passed = passing(
+        signs[window.lo : window.hi],
+        own[window.first : window.last],
+        window.distance,
+        window.distance,
+    )
     verify = 20.0 + 3.5 * window.length * (1 + window.length // 64)
-    return work + (1.0 + passing * verify) * likely * substrings * n * m
-
-
-@kernel
-def _passing(signatures, others, limit):
-    """Share of pairs, by a sample, whose signatures allow a distance."""
-    sample = 4096
-    count = 0
-    for k in range(sample):
-        a = signatures[k * 7919 % len(signatures)]
-        b = others[k * 104729 % len(others)]
-        count += int(bit_count(a & ~b) <= limit and bit_count(b & ~a) <= limit)
-    return count / sample
+    return work + (1.0 + passed * verify) * likely * substrings * n * m
 
 
 @kernel
@@ -435,31 +514,6 @@ def _segment(length, segments, s):
     if s < shorter:
         return s * size, size
     return shorter * size + (s - shorter) * (size + 1), size + 1
-
-
-@kernel
-def _signatures(data, offsets):
-    """64-bit sketches of multisets of characters.
-
-    The k-th occurrence of a character (k up to 8) sets the bit that both hash to, so one edit
-    takes away at most one bit and adds at most one.
-    """
-    n = len(offsets) - 1
-    out = np.zeros(n, np.uint64)
-    counts = np.zeros(256, np.uint64)
-    for i in range(n):
-        chars = data[offsets[i] : offsets[i + 1]]
-        bits = np.uint64(0)
-        for c in chars:
-            again = counts[c & 255]
-            h = np.uint64((np.uint64(c & 255) + (again << np.uint64(32))) * HASH_BASE)
-            h = np.uint64((h ^ (h >> np.uint64(32))) * HASH_MIX)
-            bits |= np.uint64(1) << (h >> np.uint64(58))
-            counts[c & 255] = min(np.uint64(again + np.uint64(1)), np.uint64(7))
-        for c in chars:
-            counts[c & 255] = 0
-        out[i] = bits
-    return out
 
 
 @kernel
@@ -531,8 +585,10 @@ def _probe(
     same,
     length,
     lo,
-    distance,
+    edits,
     allowed,
+    summed,
+    equal_lengths,
     heads,
     rows,
     sketches,
@@ -541,6 +597,7 @@ def _probe(
 ):
     """Candidates for probes ``first`` to ``last`` among indexed strings of one length.
 
+    ``edits`` bounds the Levenshtein distance of a pair that is allowed.
     Fills ``left`` (probes) and ``right`` (indexed rows) with pairs that share a segment and pass
     the signatures, each once; returns the first probe not done, and how many pairs there are.
     """
@@ -554,13 +611,15 @@ def _probe(
         chars = data[offsets[r] : offsets[r + 1]]
         m = len(chars)
         gap = m - length
-        limit = allowed[max(m, length)]
+        if equal_lengths and gap != 0:
+            continue
+        limit = allowed[pair_size(summed, m, length)]
         mine = signatures[r]
         for s in range(segments):
             begin, size = _segment(length, segments, s)
-            # edits before the segment: at most s; after it: at most distance - s
-            earliest = max(0, begin - s, begin + gap - (distance - s))
-            latest = min(m - size, begin + s, begin + gap + (distance - s))
+            # edits before the segment: at most s; after it: at most edits - s
+            earliest = max(0, begin - s, begin + gap - (edits - s))
+            latest = min(m - size, begin + s, begin + gap + (edits - s))
             for at in range(earliest, latest + 1):
                 b = string_hash(chars[at : at + size]) >> shift
                 for e in range(heads[s, b], heads[s, b + np.uint64(1)]):
@@ -579,7 +638,10 @@ def _probe(
 
 
 @kernel
-def _collect(deltas, width, rows, first, blocks, lengths, text_rows, text_lengths, allowed, same):
+def _collect(
+    deltas, width, rows, first, blocks, lengths, text_rows, text_lengths, allowed, same, summed,
+    equal_lengths,
+):  # fmt: skip
     """Pairs of some blocks that are near: patterns (left), texts (right), distances."""
     n = len(text_rows)
     size = 1024
@@ -594,7 +656,7 @@ def _collect(deltas, width, rows, first, blocks, lengths, text_rows, text_length
         longest = lengths[here[filled - 1]]
         for t in range(n):
             length = text_lengths[t]
-            limit = allowed[max(length, longest)]
+            limit = allowed[pair_size(summed, length, longest)]
             found = deltas[(b * n + t) * width : (b * n + t + 1) * width]
             least = found[0]
             for lane in range(width):
@@ -609,7 +671,9 @@ def _collect(deltas, width, rows, first, blocks, lengths, text_rows, text_length
             for lane in range(filled):
                 distance = length + found[lane]
                 row = here[lane]
-                if distance <= allowed[max(length, lengths[row])] and not (
+                if equal_lengths and lengths[row] != length:
+                    continue
+                if distance <= allowed[pair_size(summed, length, lengths[row])] and not (
                     same and row <= text_rows[t]
                 ):
                     left[count] = row
@@ -632,8 +696,7 @@ def _grown(array, size):
 def _blocks(
     a: Strings,
     b: Strings | None,
-    metric: Metric,
-    allowed: NDArray[np.int64],
+    limit: Limit,
     similar: bool,
     job: Job,
     block_pairs: int,
@@ -643,7 +706,11 @@ def _blocks(
     strings, others = same_units(left.strings, right.strings)
     other_rows, other_starts = _members(right.group, len(others))
     sizes = (a.lengths, a.lengths if b is None else b.lengths)
-    kind = np.dtype(np.float64) if similar else np.min_scalar_type(int(allowed.max(initial=0)))
+    kind = np.dtype(np.float64)
+    if limit.counts and not similar:
+        kind = np.min_scalar_type(int(limit.allowed.max(initial=0)))
+    # equal strings are a pair at any threshold that there can be
+    equal = 0 if limit.counts else 1.0
     yielded = False
     stretches = [(0, len(a))]
     while stretches:
@@ -654,16 +721,14 @@ def _blocks(
         once = b is None and (lo, hi) == (0, len(a))
         most = HELD_PAIRS if hi - lo > 1 else None
         try:
-            found = close_pairs(
-                strings.take(mine), None if once else others, metric, allowed, job, most
-            )
+            found = close_pairs(strings.take(mine), None if once else others, limit, job, most)
         except TooManyPairs:
             job.stop[0] = 0
             step = -(-(hi - lo) // 4)
             stretches.extend((at, min(at + step, hi)) for at in reversed(range(lo, hi, step)))
             continue
-        starts, partners, distances = _partners(
-            found.left, found.right, found.distance, mine, once, len(strings), other_starts
+        starts, partners, values = _partners(
+            found.left, found.right, found.value, mine, once, len(strings), other_starts, equal
         )
         counts = _count(here, lo, b is None, starts, partners, other_starts, other_rows)
         ends = np.cumsum(counts)
@@ -676,14 +741,12 @@ def _blocks(
             if total:
                 i, j, d = in_order(
                     *_expand(
-                        here[at:stop], lo + at, b is None, starts, partners, distances,
+                        here[at:stop], lo + at, b is None, starts, partners, values,
                         other_starts, other_rows, total,
                     )
                 )  # fmt: skip
-                if similar:
-                    yield Pairs(i, j, similarity(d, np.maximum(sizes[0][i], sizes[1][j])))
-                else:
-                    yield Pairs(i, j, d.astype(kind))
+                scores = limit.scores(d, sizes[0][i], sizes[1][j], similar)
+                yield Pairs(i, j, scores.astype(kind, copy=False))
                 yielded = True
             at = stop
     if not yielded:
@@ -701,19 +764,24 @@ def _members(group: NDArray[np.int64], n: int) -> tuple[NDArray[np.int64], NDArr
 
 def in_order(
     i: NDArray[np.int64], j: NDArray[np.int64], d: NDArray[Any]
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[Any]]:
     """Sort pairs by left row, then right row."""
     if not len(i):
-        return i, j, d.astype(np.int64)
+        return i, j, d
     low = int(i.min())
-    bits_j, bits_d = int(j.max()).bit_length(), int(d.max()).bit_length()
-    if int(i.max() - low).bit_length() + bits_j + bits_d > 63:
+    whole = d.dtype.kind != "f"
+    bits_j, bits_d = int(j.max()).bit_length(), int(d.max()).bit_length() if whole else 0
+    bits = int(i.max() - low).bit_length() + bits_j + bits_d
+    if bits > 63:
         order = np.lexsort((j, i))
-        return i[order], j[order], d[order].astype(np.int64)
-    # one plain sort of packed keys is several times faster than an indirect one
+        return i[order], j[order], d[order]
     keys = i - low
     keys <<= bits_j
     keys |= j
+    if not whole:
+        order = np.argsort(keys)
+        return i[order], j[order], d[order]
+    # one plain sort of packed keys is several times faster than an indirect one
     keys <<= bits_d
     keys |= d
     keys.sort()
@@ -725,8 +793,8 @@ def in_order(
 
 
 @kernel
-def _partners(left, right, distance, mine, once, n, other_starts):
-    """Near strings of each distinct left string, as CSR: starts, partners, distances.
+def _partners(left, right, value, mine, once, n, other_starts, equal):
+    """Near strings of each distinct left string, as CSR: starts, partners, values.
 
     ``once``: a column with itself, each pair given once; strings of several rows are then their
     own partners too.
@@ -745,23 +813,23 @@ def _partners(left, right, distance, mine, once, n, other_starts):
     at = np.empty_like(starts)
     put(starts, at, 0)
     partners = np.empty(starts[n], np.int32)
-    distances = np.empty(starts[n], distance.dtype)
+    values = np.empty(starts[n], value.dtype)
     for p in range(len(left)):
         u = mine[left[p]]
         partners[at[u]] = right[p]
-        distances[at[u]] = distance[p]
+        values[at[u]] = value[p]
         at[u] += 1
         if once:
             v = right[p]
             partners[at[v]] = u
-            distances[at[v]] = distance[p]
+            values[at[v]] = value[p]
             at[v] += 1
     if once:
         for u in range(n):
             if other_starts[u + 1] - other_starts[u] > 1:
                 partners[at[u]] = u
-                distances[at[u]] = 0
-    return starts, partners, distances
+                values[at[u]] = equal
+    return starts, partners, values
 
 
 @kernel
@@ -792,11 +860,11 @@ def _count(group, first, once, starts, partners, other_starts, other_rows):
 
 
 @kernel
-def _expand(group, first, once, starts, partners, distances, other_starts, other_rows, total):
+def _expand(group, first, once, starts, partners, values, other_starts, other_rows, total):
     """The pairs that :func:`_count` counts."""
     left = np.empty(total, np.int64)
     right = np.empty(total, np.int64)
-    distance = np.empty(total, np.int64)
+    value = np.empty(total, values.dtype)
     at = 0
     for i in range(len(group)):
         u = group[i]
@@ -810,6 +878,6 @@ def _expand(group, first, once, starts, partners, distances, other_starts, other
             for j in range(lo, hi):
                 left[at] = first + i
                 right[at] = other_rows[j]
-                distance[at] = distances[p]
+                value[at] = values[p]
                 at += 1
-    return left, right, distance
+    return left, right, value

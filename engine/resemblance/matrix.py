@@ -13,7 +13,7 @@ from resemblance import lanes
 from resemblance.inputs import as_strings
 from resemblance.jit import inlined, kernel
 from resemblance.lanes import pair_size
-from resemblance.metrics import CountingMetric, Metric, ScoringMetric, resolve
+from resemblance.metrics import AnyMetric, CountingMetric, Metric, ScoringMetric, resolve
 from resemblance.metrics.base import Scorer, similarity
 from resemblance.simd import store_sum
 from resemblance.strings import Strings, same_units
@@ -247,7 +247,7 @@ def check_score(score: str) -> None:
 
 
 def _result_type(
-    metric: Metric,
+    metric: AnyMetric,
     score: str,
     dtype: DTypeLike | None,
     out: NDArray[Any] | None,
@@ -307,7 +307,7 @@ def _check_out(out: NDArray[Any], shape: tuple[int, ...]) -> None:
 
 
 def _fill_matrix(
-    left: Strings, right: Strings, metric: Metric, score: Score, out: NDArray[Any], job: Job
+    left: Strings, right: Strings, metric: AnyMetric, score: Score, out: NDArray[Any], job: Job
 ) -> None:
     """Fill a whole matrix, flat in memory."""
     n, m = len(left), len(right)
@@ -438,7 +438,13 @@ def score_tiles(
 
 
 def _fill_triangle(
-    strings: Strings, metric: Metric, score: Score, out: NDArray[Any], job: Job, *, condensed: bool
+    strings: Strings,
+    metric: AnyMetric,
+    score: Score,
+    out: NDArray[Any],
+    job: Job,
+    *,
+    condensed: bool,
 ) -> None:
     """Fill all pairs of different rows of one column: once (condensed) or both ways (square)."""
     if len(strings) < 2:
@@ -508,7 +514,7 @@ def _count_triangle(
 
     def on_pairs(t: NDArray[np.int64], p: NDArray[np.int64], found: NDArray[np.int64]) -> None:
         once = rank[t] < rank[p]
-        scores = found[once]
+        scores: NDArray[Any] = found[once]
         if similar:
             scores = similarity(scores, metric.sizes(lengths[t[once]], lengths[p[once]]))
         i, j = np.minimum(t[once], p[once]), np.maximum(t[once], p[once])

@@ -106,7 +106,7 @@ def top_k(
         )
         scores = similarity(best.distance, best.size) if similar else best.distance
         index[rows], values[rows] = best.row, np.where(best.row >= 0, scores, np.nan)
-    elif isinstance(metric, ScoringMetric):
+    else:
         at_least = least_similarity(min_similarity, max_distance)
         found = _search_scores(a, rows, b, metric, int(k), similar, at_least, job)
         index[rows], values[rows] = found.row, np.where(found.row >= 0, found.score, np.nan)
@@ -176,8 +176,8 @@ def _search(
             deltas = lanes.block_deltas(metric, program, choices, lane_class, first, blocks, job)
             _select(
                 deltas, blocks, lane_class.width, lane_class.rows, first, lengths, program.lengths,
-                place, allowed, similar, longest, metric.summed, metric.equal_lengths, best.distance,
-                best.size, best.row,
+                place, allowed, similar, longest, metric.summed, metric.equal_lengths,
+                best.distance, best.size, best.row,
             )  # fmt: skip
         mine = single[share::shares]
         for i, row in enumerate(program.rows.tolist()):
@@ -378,9 +378,7 @@ def _search_scores(
     # With fewer tiles than threads, each tile's choices are dealt out to several searches.
     shares = max(1, job.threads // max(1, len(parts)))
     n = len(rows)
-    found = [
-        _BestScores(np.zeros((n, k)), np.full((n, k), -1, np.int64)) for _ in range(shares)
-    ]
+    found = [_BestScores(np.zeros((n, k)), np.full((n, k), -1, np.int64)) for _ in range(shares)]
 
     def tile(part: NDArray[np.int64], share: int) -> None:
         program = scorer.program(part)
@@ -401,9 +399,7 @@ def _search_scores(
             for share in range(shares):
                 yield cost, partial(tile, part, share)
 
-    total = sum(
-        cost for part in parts for *_, cost in scorer.stretches(part, 0, len(choices))
-    )
+    total = sum(cost for part in parts for *_, cost in scorer.stretches(part, 0, len(choices)))
     job.run(tiles(), total)
     for other in found[1:]:
         _merge_scores(*found[0], *other, similar)

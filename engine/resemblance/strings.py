@@ -220,7 +220,8 @@ class Strings:
 
     def backwards(self) -> Strings:
         """The same rows, each from its last character to its first."""
-        return Strings(*_backwards(self.data, self.offsets), self.valid)
+        data, offsets = _backwards(self.data, self.offsets)
+        return Strings(data, offsets, self.valid)
 
     def distinct(self) -> Distinct:
         """Collapse equal strings.

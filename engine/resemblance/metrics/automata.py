@@ -223,7 +223,9 @@ def _lane_kernel(dtype, states, gives, start, step, count):
         for b in range(blocks):
             begin = (first + b) * width
             filled = min(width, len(rows) - begin)
-            fill_table(data, offsets, rows[begin : begin + filled], code, small, slot, table, mask, sizes)
+            fill_table(
+                data, offsets, rows[begin : begin + filled], code, small, slot, table, mask, sizes
+            )
             m1 = load(mask, 0, lanes)
             m2 = load(mask, lanes, lanes)
             z1 = load(sizes, 0, lanes)
@@ -389,8 +391,8 @@ def to_bytes(data, lo, m, other, lo_other, n, code, pattern, text):
 def _pairs_kernel(states, gives, start, step, count, long):
     @kernel
     def _in_lanes(
-        patterns, texts, places, sizes, widths, waiting, starts, order, matches, below, measure, out,
-        first,
+        patterns, texts, places, sizes, widths, waiting, starts, order, matches, below, measure,
+        out, first,
     ):  # fmt: skip
         """Distances of a batch of pairs, a lane each.
 
@@ -423,7 +425,6 @@ def _pairs_kernel(states, gives, start, step, count, long):
                 and (max(widths[order[begin + filled]], 1) + 63) // 64 == words
             ):
                 filled += 1
-            longest = sizes[order[begin + filled - 1]]
             sums[:] = 0
             for w in range(words):
                 for lane in range(filled):

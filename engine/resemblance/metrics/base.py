@@ -162,6 +162,10 @@ class ScoringMetric(Metric):
         raise NotImplementedError
 
 
+AnyMetric = CountingMetric | ScoringMetric
+"""Every metric is of one of these kinds."""
+
+
 def similarity(distance: NDArray[Any], size: NDArray[Any]) -> NDArray[np.float64]:
     """Similarity of distances that can be as large as ``size``."""
     size = np.asarray(size, np.float64)

@@ -321,7 +321,7 @@ def _osa_step(pm, state, given, first):
 
 @inlined
 def _osa_count(state, mask):
-    vp, vn, not_d0, pm_before = state
+    vp, vn, _, _ = state
     return popcount(vp & mask) - popcount(vn & mask)
 
 
@@ -332,7 +332,9 @@ ALIGNMENT = automaton(4, 3, _osa_start, _osa_step, _osa_count, None)
 
 
 @kernel
-def _damerau_pairs(data_a, offsets_a, rows_a, data_b, offsets_b, rows_b, allowed, measure, out, stop):
+def _damerau_pairs(
+    data_a, offsets_a, rows_a, data_b, offsets_b, rows_b, allowed, measure, out, stop
+):
     """``out[i]``: distance of string ``rows_a[i]`` and ``rows_b[i]``."""
     longest = 0
     for i in range(len(rows_b)):

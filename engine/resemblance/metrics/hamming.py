@@ -142,7 +142,7 @@ def _prefix_step(pm, state, given, first):
 
 @inlined
 def _count(state, mask):
-    same, place = state
+    same, _ = state
     return popcount(same & mask)
 
 

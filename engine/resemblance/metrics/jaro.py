@@ -24,6 +24,7 @@ from resemblance.jit import inlined, kernel
 from resemblance.lanes import VECTOR_BYTES, LaneClass, code_table
 from resemblance.metrics.automata import fill_table, new_table, to_bytes, word_table
 from resemblance.metrics.base import Keep, ScoringMetric
+from resemblance.signatures import passing, scan, signatures
 from resemblance.simd import (
     bit_count,
     double,
@@ -35,7 +36,6 @@ from resemblance.simd import (
     splat,
     store,
 )
-from resemblance.signatures import passing, scan, signatures
 from resemblance.strings import Strings, put
 from resemblance.tiles import Job, Tile
 
@@ -384,9 +384,7 @@ def _lane_kernel(dtype):
                 for k in range(n):
                     s = slot[codes[lo + k]]
                     at = k * width
-                    took1, used1 = _take(
-                        load(table, s, lanes), load(windows, at, lanes), used1
-                    )
+                    took1, used1 = _take(load(table, s, lanes), load(windows, at, lanes), used1)
                     took2, used2 = _take(
                         load(table, s + lanes, lanes), load(windows, at + lanes, lanes), used2
                     )
@@ -471,7 +469,6 @@ def _multiword_kernel():
         slot = np.zeros(alphabet + 1, np.int64)
         sizes = np.zeros(width, dtype)
         taken = np.zeros((longest + 1) * width, dtype)
-        took_before = np.zeros((longest + 1) * width, dtype)
         matches = np.zeros(width, dtype)
         different = np.zeros(width, dtype)
         m = np.ones(width)
@@ -480,7 +477,7 @@ def _multiword_kernel():
         for begin in range(0, len(rows), width):
             filled = min(width, len(rows) - begin)
             sizes[:] = 0
-            words, table, mask = word_table(
+            words, table, _ = word_table(
                 data, offsets, rows[begin : begin + filled], code, alphabet, width, slot, sizes
             )
             used = np.zeros(words * width, dtype)
@@ -523,17 +520,11 @@ def _multiword_kernel():
                         at = k * width
                         if k > 0:
                             here = splat(w1, k)
-                            window1 = double(window1) | (
-                                less(here + offset1, span1) & splat(w1, 1)
-                            )
-                            window2 = double(window2) | (
-                                less(here + offset2, span2) & splat(w1, 1)
-                            )
+                            window1 = double(window1) | (less(here + offset1, span1) & splat(w1, 1))
+                            window2 = double(window2) | (less(here + offset2, span2) & splat(w1, 1))
                         took1 = load(taken, at, lanes)
                         took2 = load(taken, at + lanes, lanes)
-                        new1, used1 = _take(
-                            load(table, s, lanes), window1 & ~nonzero(took1), used1
-                        )
+                        new1, used1 = _take(load(table, s, lanes), window1 & ~nonzero(took1), used1)
                         new2, used2 = _take(
                             load(table, s + lanes, lanes), window2 & ~nonzero(took2), used2
                         )
@@ -846,7 +837,13 @@ def _near(
                 place += 1
 
     def lane_tile(
-        place: int, part: NDArray[np.int64], program: _Texts, begin: int, end: int, low: int, high: int
+        place: int,
+        part: NDArray[np.int64],
+        program: _Texts,
+        begin: int,
+        end: int,
+        low: int,
+        high: int,
     ) -> None:
         found = scorer.scores(program, begin, end, job)
         if job.stop[0]:
@@ -888,8 +885,9 @@ def _near(
             for part in scorer.parts(np.arange(w.lo, w.hi), LANE_ROWS):
                 program = scorer.program(part)
                 for begin, end, stretch in scorer.stretches(part, w.first, w.last):
-                    yield stretch, partial(
-                        lane_tile, place, part, program, begin, end, w.first, w.last
+                    yield (
+                        stretch,
+                        partial(lane_tile, place, part, program, begin, end, w.first, w.last),
                     )
                     place += 1
 
