@@ -187,7 +187,7 @@ def token_sets(
     columns = [left] if right is None or right is left else [left, right]
     words, n = isinstance(tokens, Words), int(tokens.n)
     power = base_power(n)
-    table = _table(1 << 12)
+    table = np.full(1 << 12, -1, np.int32), np.empty((1 << 11, FIELDS), np.uint64)
     vocabulary = row = 0
     rows: list[tuple[NDArray[np.int64], NDArray[np.int32]]] = []
     for column in columns:
@@ -207,14 +207,9 @@ def token_sets(
                 table = _grown(*table)
         rows.append((offsets, ids[: offsets[-1]]))
         row += len(column)
-    rank = _ranks(table[2][:vocabulary])
+    rank = _ranks(table[1][:vocabulary])
     sets = [TokenSets(offsets, _ranked(offsets, ids, rank), vocabulary) for offsets, ids in rows]
     return sets[0], sets[-1]
-
-
-def _table(size: int) -> tuple[NDArray[np.uint64], NDArray[np.int32], NDArray[np.int32]]:
-    """An empty table of tokens: its keys, their numbers, and what is known of each number."""
-    return np.zeros(size, np.uint64), np.empty(size, np.int32), np.empty((size // 2, 3), np.int32)
 
 
 # -- from characters to tokens --------------------------------------------------------------------
@@ -328,17 +323,28 @@ def hash_tokens(data, begin, end, words, n, power, out):
 # -- from tokens to sets --------------------------------------------------------------------------
 
 
+KEY, ROW, AGAIN, ROWS = range(4)
+"""What is known of a token: its hash, the last row that has it, its occurrences there so far less
+one, and the number of rows."""
+FIELDS = 4
+
+
 @inlined
-def _find(keys, slots, shift, h, new):
+def _find(slots, known, shift, key, new):
     """Number of a token; ``new``, which is noted, where it is not known yet."""
-    wrap = np.uint64(len(keys) - 1)
-    at = np.uint64(h * HASH_BASE) >> shift
-    while keys[at] != h and keys[at] != np.uint64(0):
+    wrap = np.uint64(len(slots) - 1)
+    at = np.uint64(key * HASH_BASE) >> shift
+    while True:
+        token = slots[at]
+        if token < 0:
+            slots[at] = new
+            known[new, KEY] = key
+            known[new, ROW] = ~np.uint64(0)
+            known[new, ROWS] = np.uint64(0)
+            return np.uint64(new)
+        if known[np.uint64(token), KEY] == key:
+            return np.uint64(token)
         at = (at + np.uint64(1)) & wrap
-    if keys[at] != h:
-        keys[at] = h
-        slots[at] = new
-    return slots[at]
 
 
 @kernel
@@ -350,19 +356,22 @@ def _again(h, occurrence):
 
 
 @kernel
-def _grown(keys, slots, seen):
+def _grown(slots, known):
     """A table of twice the size."""
-    new_keys = np.zeros(2 * len(keys), np.uint64)
-    new_slots = np.empty(2 * len(keys), np.int32)
-    new_seen = np.empty((2 * len(seen), 3), np.int32)
-    shift = _shift(len(new_keys))
-    for k in range(len(keys)):
-        if keys[k] != np.uint64(0):
-            _find(new_keys, new_slots, shift, keys[k], slots[k])
-    for k in range(len(seen)):
-        for column in range(3):
-            new_seen[k, column] = seen[k, column]
-    return new_keys, new_slots, new_seen
+    new_slots = np.full(2 * len(slots), -1, np.int32)
+    new_known = np.empty((2 * len(known), FIELDS), np.uint64)
+    shift = _shift(len(new_slots))
+    wrap = np.uint64(len(new_slots) - 1)
+    for k in range(len(slots)):
+        token = slots[k]
+        if token >= 0:
+            for field in range(FIELDS):
+                new_known[token, field] = known[token, field]
+            at = np.uint64(known[token, KEY] * HASH_BASE) >> shift
+            while new_slots[at] >= 0:
+                at = (at + np.uint64(1)) & wrap
+            new_slots[at] = token
+    return new_slots, new_known
 
 
 @kernel
@@ -383,9 +392,8 @@ def _number(
     power,
     multiset,
     buffer,
-    keys,
     slots,
-    seen,
+    known,
     vocabulary,
     row,
     first,
@@ -394,36 +402,29 @@ def _number(
 ):
     """Number the tokens of a column, from row ``first``, by first appearance.
 
-    ``seen`` holds for each token the last row that had it, its occurrences there so far less one,
-    and the number of rows; ``row`` rows came before those of this column. Gives the first row not
-    done, as the table may have to grow first, and the size of the vocabulary.
+    ``row`` rows came before those of this column. Gives the first row not done, as the table may
+    have to grow first, and the size of the vocabulary.
     """
     count = ends[first]
-    shift = _shift(len(keys))
+    shift = _shift(len(slots))
     for i in range(first, len(offsets) - 1):
         found = hash_tokens(data, offsets[i], offsets[i + 1], words, n, power, buffer)
-        if vocabulary + found > len(seen):
+        if vocabulary + found > len(known):
             return i, vocabulary
-        here = row + i
+        here = np.uint64(row + i)
         for k in range(np.uint64(found)):
-            h = buffer[k]
-            token = np.uint64(_find(keys, slots, shift, h, vocabulary))
-            if token == np.uint64(vocabulary):
-                vocabulary += 1
-                seen[token, 0] = -1
-                seen[token, 2] = 0
-            if seen[token, 0] == here:
+            key = buffer[k]
+            token = _find(slots, known, shift, key, vocabulary)
+            vocabulary += token == vocabulary
+            if known[token, ROW] == here:
                 if not multiset:
                     continue
-                seen[token, 1] += 1
-                h = _again(h, seen[token, 1])
-                token = np.uint64(_find(keys, slots, shift, h, vocabulary))
-                if token == np.uint64(vocabulary):
-                    vocabulary += 1
-                    seen[token, 2] = 0
-            seen[token, 0] = here
-            seen[token, 1] = 0
-            seen[token, 2] += 1
+                known[token, AGAIN] += np.uint64(1)
+                token = _find(slots, known, shift, _again(key, known[token, AGAIN]), vocabulary)
+                vocabulary += token == vocabulary
+            known[token, ROW] = here
+            known[token, AGAIN] = np.uint64(0)
+            known[token, ROWS] += np.uint64(1)
             ids[np.uint64(count)] = token
             count += 1
         ends[i + 1] = count
@@ -431,19 +432,19 @@ def _number(
 
 
 @kernel
-def _ranks(seen):
+def _ranks(known):
     """Rank of each token by number of rows."""
-    most = 0
-    for token in range(len(seen)):
-        most = max(most, seen[token, 2])
-    starts = np.zeros(most + 2, np.int64)
-    for token in range(len(seen)):
-        starts[seen[token, 2] + 1] += 1
-    for k in range(most + 1):
+    most = np.uint64(0)
+    for token in range(len(known)):
+        most = max(most, known[token, ROWS])
+    starts = np.zeros(most + np.uint64(2), np.int64)
+    for token in range(len(known)):
+        starts[known[token, ROWS] + np.uint64(1)] += 1
+    for k in range(len(starts) - 1):
         starts[k + 1] += starts[k]
-    rank = np.empty(len(seen), np.int32)
-    for token in range(len(seen)):
-        rows = seen[token, 2]
+    rank = np.empty(len(known), np.int32)
+    for token in range(len(known)):
+        rows = known[token, ROWS]
         rank[token] = starts[rows]
         starts[rows] += 1
     return rank
