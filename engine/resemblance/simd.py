@@ -257,7 +257,7 @@ def load_each(array: Any, index: Any, stride: Any, n: int, count: int) -> Any:
 @intrinsic(prefer_literal=True)
 def _load_each(typingctx: Any, array: Any, index: Any, stride: Any, n: Any, count: Any) -> Any:
     lanes = array.dtype if n.literal_value == 1 else Lanes(array.dtype, n.literal_value)
-    every = types.UniTuple(lanes, count.literal_value)
+    every: Any = types.UniTuple(lanes, count.literal_value)  # type: ignore[attr-defined]
 
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         to = context.get_value_type(lanes)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from typing import Any
 
 from resemblance.metrics.base import AnyMetric, CountingMetric, Metric, ScoringMetric
 from resemblance.metrics.edit import OSA, DamerauLevenshtein, Levenshtein
@@ -60,7 +61,7 @@ def resolve(metric: str | Metric, tokens: str | None = None) -> AnyMetric:
         hint = f"; did you mean {close[0]!r}?" if close else ""
         known = ", ".join(record.name for record in RECORDS)
         raise ValueError(f"unknown metric {metric!r}{hint} (known: {known})")
-    record = names[key]
+    record: Any = names[key]
     if issubclass(record, SetMetric):
         wanted = variant or tokens
         return record(tokens=wanted) if wanted else record()

@@ -315,6 +315,18 @@ def _jaro(matches, different, m, n, floor):
 
 
 @inlined
+def _reach(m, n):
+    """How many places matching characters may be apart, in strings of these lengths."""
+    return max(max(m, n) // 2 - 1, 0)
+
+
+@inlined
+def _clipped(bits):
+    """A number of bits within a word."""
+    return min(max(bits, 0), 64)
+
+
+@inlined
 def _lowest(bits):
     """The lowest set bit of each lane."""
     return bits & (splat(bits, 0) - bits)
@@ -441,7 +453,7 @@ def _windows(sizes, n, bits, reach, windows):
     # places from the beginning are counted off beforehand: lanes of 8 bits hold no more.
     ahead = max(0, n // 2 - 1 - 200) if n > 64 else 0
     for lane in range(width):
-        w = max(max(np.int64(sizes[lane]), n) // 2 - 1, 0)
+        w = _reach(np.int64(sizes[lane]), n)
         reach[lane] = w - ahead + 1
         windows[lane] = ~sizes.dtype.type(0)
         if w + 1 < bits:
@@ -493,7 +505,7 @@ def _multiword_kernel():
                         out[t, begin + lane] = 1.0 if sizes[lane] == 0 else 0.0
                     continue
                 for lane in range(width):
-                    reach[lane] = max(max(np.int64(sizes[lane]), n) // 2 - 1, 0)
+                    reach[lane] = _reach(np.int64(sizes[lane]), n)
                 taken[: n * width] = 0
                 w1 = load(reach, 0, lanes)
                 w2 = load(reach, lanes, lanes)
@@ -502,7 +514,7 @@ def _multiword_kernel():
                 total2 = none
                 for w in range(words):
                     for lane in range(width):
-                        inside = min(max(np.int64(reach[lane]) + 1 - 64 * w, 0), 64)
+                        inside = _clipped(np.int64(reach[lane]) + 1 - 64 * w)
                         first_window[lane] = 0
                         if inside > 0:
                             first_window[lane] = ~np.uint64(0) >> np.uint64(64 - inside)
@@ -664,7 +676,7 @@ def _pairs(
 def _one_word(pattern, m, text, n):
     """Matches of a pattern (the first ``m`` of 64 bytes) and a text, and how many differ."""
     one = np.uint64(1)
-    reach = max(max(m, n) // 2 - 1, 0)
+    reach = _reach(m, n)
     all_places = ~np.uint64(0) >> np.uint64(64 - m)
     window = all_places
     if reach < 63:
@@ -709,7 +721,7 @@ def _words(pattern, text, matched, used, pad):
     """As :func:`_one_word`, word by word of the pattern."""
     m = len(pattern)
     n = len(text)
-    reach = max(max(m, n) // 2 - 1, 0)
+    reach = _reach(m, n)
     for k in range(n):
         matched[k] = 0
     matches = 0
