@@ -303,6 +303,51 @@ def _ov_store_each(array, index, stride, values):
     return lambda array, index, stride, values: _store_each(array, index, stride, values)
 
 
+def store_bits(array: Any, index: Any, v: Any) -> None:
+    """Write a bit for each lane, set where it is not 0, to bytes from ``array[index]`` on."""
+    bits = np.packbits(v != 0, bitorder="little")
+    array[index : index + len(bits)] = bits
+
+
+@intrinsic
+def _store_bits(typingctx: Any, array: Any, index: Any, v: Any) -> Any:
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        bits = builder.icmp_unsigned("!=", args[2], _constant(args[2].type, 0))
+        bits = builder.bitcast(bits, ir.IntType(v.n))
+        at = _pointer(context, builder, sig.args[0], args[0], args[1], bits.type)
+        builder.store(bits, at, align=1)
+        return context.get_dummy_value()
+
+    return types.void(array, index, v), codegen
+
+
+@overload(store_bits, inline="always")
+def _ov_store_bits(array, index, v):
+    return lambda array, index, v: _store_bits(array, index, v)
+
+
+def load_bits(array: Any, index: Any, like: Any) -> Any:
+    """All bits of a lane set where :func:`store_bits` wrote one; a vector like ``like``."""
+    bits = np.unpackbits(array[index : index + -(-len(like) // 8)], bitorder="little")
+    return np.where(bits[: len(like)] != 0, ~like.dtype.type(0), like.dtype.type(0))
+
+
+@intrinsic
+def _load_bits(typingctx: Any, array: Any, index: Any, like: Any) -> Any:
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        bits = ir.IntType(like.n)
+        at = _pointer(context, builder, sig.args[0], args[0], args[1], bits)
+        lanes = builder.bitcast(builder.load(at, align=1), ir.VectorType(ir.IntType(1), like.n))
+        return builder.sext(lanes, args[2].type)
+
+    return like(array, index, like), codegen
+
+
+@overload(load_bits, inline="always")
+def _ov_load_bits(array, index, like):
+    return lambda array, index, like: _load_bits(array, index, like)
+
+
 # -- lanes to lanes -------------------------------------------------------------------------------
 #
 # These, and splat, take a single uint64 as a vector of one lane.

@@ -193,7 +193,9 @@ def token_sets(
     for column in columns:
         lengths = column.lengths
         # at most, by arithmetic; pages of the array that stay unused are never touched
-        most = (lengths + 1) // 2 if words else np.maximum(lengths - (n - 1), np.minimum(lengths, 1))
+        most = (
+            (lengths + 1) // 2 if words else np.maximum(lengths - (n - 1), np.minimum(lengths, 1))
+        )
         buffer = np.empty(int(most.max(initial=0)), np.uint64)
         ids = np.empty(int(most.sum()), np.int32)
         offsets = np.zeros(len(column) + 1, np.int64)

@@ -4,9 +4,9 @@ Characters match if they are equal and their places differ by no more than a win
 of the text takes the first free one of the pattern. For one character, places of both strings are
 paired off like in a merge, so the result does not depend on which string is the text.
 
-In bits: of the free matches within the window the lowest is taken, and kept for each place of the
-text. Where a pattern has several words these are taken one after the other over the whole text,
-since a match in a lower word comes first and does not depend on the words above.
+In bits: of the free matches within the window the lowest is taken, and a bit for each place of the
+text tells that there was one. Where a pattern has several words these are taken one after the other
+over the whole text, since a match in a lower word comes first and does not depend on those above.
 """
 
 from __future__ import annotations
@@ -30,11 +30,13 @@ from resemblance.simd import (
     double,
     less,
     load,
+    load_bits,
     match_bits,
     nonzero,
     popcount,
     splat,
     store,
+    store_bits,
 )
 from resemblance.strings import Strings, put
 from resemblance.tiles import Job, Tile
@@ -333,25 +335,24 @@ def _lowest(bits):
 
 
 @inlined
-def _take(pm, window, used):
-    """The free match within the window that comes first, and the places used from then on."""
-    free = pm & window & ~used
-    taken = _lowest(free)
-    return taken, used | taken
+def _take(pm, window, unused):
+    """Free matches within the window, and the places left after the first of them is taken."""
+    free = pm & window & unused
+    return free, unused & ~_lowest(free)
 
 
 @inlined
-def _differs(pm, taken, rest, different):
+def _differs(pm, matched, rest, different):
     """Compare a match of the text with the pattern's next one; -1 is added for a difference."""
-    matched = nonzero(taken)
     following = _lowest(rest)
     different = different + (matched & ~nonzero(pm & following))
-    return rest ^ (following & matched), different
+    return rest & ~(following & matched), different
 
 
 def _lane_kernel(dtype):
     lanes = VECTOR_BYTES // np.dtype(dtype).itemsize
     width = 2 * lanes
+    flags = width // 8  # bytes that hold a bit for each lane
     bits = np.dtype(dtype).itemsize * 8
 
     @kernel
@@ -366,7 +367,7 @@ def _lane_kernel(dtype):
         sizes = np.zeros(width, dtype)
         reach = np.zeros(width, dtype)
         windows = np.zeros((longest + 1) * width, dtype)
-        taken = np.zeros((longest + 1) * width, dtype)
+        matched = np.zeros((longest + 1) * flags, np.uint8)
         matches = np.zeros(width, dtype)
         different = np.zeros(width, dtype)
         m = np.ones(width)
@@ -391,32 +392,31 @@ def _lane_kernel(dtype):
                 if n != before:
                     _windows(sizes, n, bits, reach, windows)
                     before = n
-                used1 = splat(load(mask, 0, lanes), 0)
-                used2 = used1
+                places1 = load(mask, 0, lanes)
+                places2 = load(mask, lanes, lanes)
+                unused1 = places1
+                unused2 = places2
                 for k in range(n):
                     s = slot[codes[lo + k]]
                     at = k * width
-                    took1, used1 = _take(load(table, s, lanes), load(windows, at, lanes), used1)
-                    took2, used2 = _take(
-                        load(table, s + lanes, lanes), load(windows, at + lanes, lanes), used2
+                    free1, unused1 = _take(load(table, s, lanes), load(windows, at, lanes), unused1)
+                    free2, unused2 = _take(
+                        load(table, s + lanes, lanes), load(windows, at + lanes, lanes), unused2
                     )
-                    store(taken, at, took1)
-                    store(taken, at + lanes, took2)
-                rest1 = used1
-                rest2 = used2
-                count1 = splat(used1, 0)
+                    store_bits(matched, k * flags, free1)
+                    store_bits(matched, k * flags + flags // 2, free2)
+                rest1 = places1 & ~unused1
+                rest2 = places2 & ~unused2
+                store(matches, 0, popcount(rest1))
+                store(matches, lanes, popcount(rest2))
+                count1 = splat(rest1, 0)
                 count2 = count1
                 for k in range(n):
                     s = slot[codes[lo + k]]
-                    at = k * width
-                    rest1, count1 = _differs(
-                        load(table, s, lanes), load(taken, at, lanes), rest1, count1
-                    )
-                    rest2, count2 = _differs(
-                        load(table, s + lanes, lanes), load(taken, at + lanes, lanes), rest2, count2
-                    )
-                store(matches, 0, popcount(used1))
-                store(matches, lanes, popcount(used2))
+                    here1 = load_bits(matched, k * flags, rest1)
+                    here2 = load_bits(matched, k * flags + flags // 2, rest2)
+                    rest1, count1 = _differs(load(table, s, lanes), here1, rest1, count1)
+                    rest2, count2 = _differs(load(table, s + lanes, lanes), here2, rest2, count2)
                 store(different, 0, splat(count1, 0) - count1)
                 store(different, lanes, splat(count2, 0) - count2)
                 _finish(matches, different, m, n, floor, out[t, begin : begin + filled])
@@ -470,6 +470,7 @@ def _multiword_kernel():
     dtype = np.uint64
     lanes = VECTOR_BYTES // 8
     width = 2 * lanes
+    flags = width // 8
 
     @kernel
     def _lanes_multiword(starts, codes, code, alphabet, data, offsets, rows, floor, out, stop):
@@ -480,7 +481,7 @@ def _multiword_kernel():
             longest = max(longest, starts[t + 1] - starts[t])
         slot = np.zeros(alphabet + 1, np.int64)
         sizes = np.zeros(width, dtype)
-        taken = np.zeros((longest + 1) * width, dtype)
+        matched = np.zeros((longest + 1) * flags, np.uint8)
         matches = np.zeros(width, dtype)
         different = np.zeros(width, dtype)
         m = np.ones(width)
@@ -489,7 +490,7 @@ def _multiword_kernel():
         for begin in range(0, len(rows), width):
             filled = min(width, len(rows) - begin)
             sizes[:] = 0
-            words, table, _ = word_table(
+            words, table, mask = word_table(
                 data, offsets, rows[begin : begin + filled], code, alphabet, width, slot, sizes
             )
             used = np.zeros(words * width, dtype)
@@ -506,13 +507,15 @@ def _multiword_kernel():
                     continue
                 for lane in range(width):
                     reach[lane] = _reach(np.int64(sizes[lane]), n)
-                taken[: n * width] = 0
+                matched[: n * flags] = 0
                 w1 = load(reach, 0, lanes)
                 w2 = load(reach, lanes, lanes)
                 none = splat(w1, 0)
+                one = splat(w1, 1)
                 total1 = none
                 total2 = none
                 for w in range(words):
+                    word = w * width
                     for lane in range(width):
                         inside = _clipped(np.int64(reach[lane]) + 1 - 64 * w)
                         first_window[lane] = 0
@@ -523,46 +526,51 @@ def _multiword_kernel():
                     # bit 0 of this word is within the window of place k while |k - 64 w| <= reach
                     offset1 = w1 - splat(w1, 64 * w)
                     offset2 = w2 - splat(w2, 64 * w)
-                    span1 = double(w1) + splat(w1, 1)
-                    span2 = double(w2) + splat(w2, 1)
-                    used1 = none
-                    used2 = none
+                    span1 = double(w1) + one
+                    span2 = double(w2) + one
+                    unused1 = load(mask, word, lanes)
+                    unused2 = load(mask, word + lanes, lanes)
                     for k in range(n):
-                        s = slot[codes[lo + k]] + w * width
-                        at = k * width
+                        s = slot[codes[lo + k]] + word
                         if k > 0:
                             here = splat(w1, k)
-                            window1 = double(window1) | (less(here + offset1, span1) & splat(w1, 1))
-                            window2 = double(window2) | (less(here + offset2, span2) & splat(w1, 1))
-                        took1 = load(taken, at, lanes)
-                        took2 = load(taken, at + lanes, lanes)
-                        new1, used1 = _take(load(table, s, lanes), window1 & ~nonzero(took1), used1)
-                        new2, used2 = _take(
-                            load(table, s + lanes, lanes), window2 & ~nonzero(took2), used2
+                            window1 = double(window1) | (less(here + offset1, span1) & one)
+                            window2 = double(window2) | (less(here + offset2, span2) & one)
+                        at = k * flags
+                        before1 = load_bits(matched, at, none)
+                        before2 = load_bits(matched, at + flags // 2, none)
+                        free1, unused1 = _take(load(table, s, lanes), window1 & ~before1, unused1)
+                        free2, unused2 = _take(
+                            load(table, s + lanes, lanes), window2 & ~before2, unused2
                         )
-                        store(taken, at, took1 | new1)
-                        store(taken, at + lanes, took2 | new2)
-                    store(used, w * width, used1)
-                    store(used, w * width + lanes, used2)
+                        store_bits(matched, at, before1 | free1)
+                        store_bits(matched, at + flags // 2, before2 | free2)
+                    used1 = load(mask, word, lanes) & ~unused1
+                    used2 = load(mask, word + lanes, lanes) & ~unused2
+                    store(used, word, used1)
+                    store(used, word + lanes, used2)
                     total1 = total1 + popcount(used1)
                     total2 = total2 + popcount(used2)
                 count1 = none
                 count2 = none
                 for w in range(words):
-                    rest1 = load(used, w * width, lanes)
-                    rest2 = load(used, w * width + lanes, lanes)
+                    word = w * width
+                    rest1 = load(used, word, lanes)
+                    rest2 = load(used, word + lanes, lanes)
                     for k in range(n):
-                        s = slot[codes[lo + k]] + w * width
-                        at = k * width
+                        s = slot[codes[lo + k]] + word
+                        at = k * flags
                         # matches of the text that the words below have no place left for
-                        took1 = load(taken, at, lanes) & nonzero(rest1)
-                        took2 = load(taken, at + lanes, lanes) & nonzero(rest2)
-                        rest1, count1 = _differs(load(table, s, lanes), took1, rest1, count1)
+                        all1 = load_bits(matched, at, none)
+                        all2 = load_bits(matched, at + flags // 2, none)
+                        here1 = all1 & nonzero(rest1)
+                        here2 = all2 & nonzero(rest2)
+                        rest1, count1 = _differs(load(table, s, lanes), here1, rest1, count1)
                         rest2, count2 = _differs(
-                            load(table, s + lanes, lanes), took2, rest2, count2
+                            load(table, s + lanes, lanes), here2, rest2, count2
                         )
-                        store(taken, at, load(taken, at, lanes) & ~nonzero(took1))
-                        store(taken, at + lanes, load(taken, at + lanes, lanes) & ~nonzero(took2))
+                        store_bits(matched, at, all1 & ~here1)
+                        store_bits(matched, at + flags // 2, all2 & ~here2)
                 store(matches, 0, total1)
                 store(matches, lanes, total2)
                 store(different, 0, none - count1)
@@ -598,6 +606,10 @@ def _common(a, lo_a, b, lo_b, most):
     return k
 
 
+CHUNK = 16
+"""Scores that are looked at together."""
+
+
 @kernel
 def _boost(
     data_a, offsets_a, rows_a, data_b, offsets_b, rows_b, weight, above, cap, scaled, scores
@@ -606,14 +618,20 @@ def _boost(
     for t in range(len(rows_a)):
         lo_a = offsets_a[rows_a[t]]
         n = offsets_a[rows_a[t] + 1] - lo_a
-        for p in range(len(rows_b)):
-            score = scores[t, p]
-            if score > above:
-                lo_b = offsets_b[rows_b[p]]
-                m = offsets_b[rows_b[p] + 1] - lo_b
-                common = _common(data_a, lo_a, data_b, lo_b, min(cap, m, n))
-                if common > 0:
-                    scores[t, p] = _boosted(score, common, max(m, n), weight, scaled)
+        for begin in range(0, len(rows_b), CHUNK):
+            some = False
+            for p in range(begin, min(begin + CHUNK, len(rows_b))):
+                some |= scores[t, p] > above
+            if not some:  # as for most, and seen without a branch for each
+                continue
+            for p in range(begin, min(begin + CHUNK, len(rows_b))):
+                score = scores[t, p]
+                if score > above:
+                    lo_b = offsets_b[rows_b[p]]
+                    m = offsets_b[rows_b[p] + 1] - lo_b
+                    common = _common(data_a, lo_a, data_b, lo_b, min(cap, m, n))
+                    if common > 0:
+                        scores[t, p] = _boosted(score, common, max(m, n), weight, scaled)
 
 
 # -- single pairs ---------------------------------------------------------------------------------

@@ -397,9 +397,7 @@ def _scores(
             for p in range(len(to)):
                 to[p] = np.float64(others[p] == 0)
             continue
-        _count_shared(
-            ids, begin, begin + size, starts, rows, place, dense, first, last, counts
-        )
+        _count_shared(ids, begin, begin + size, starts, rows, place, dense, first, last, counts)
         if formula == JACCARD:
             for p in range(len(to)):
                 to[p] = _score(JACCARD, counts[p], size, others[p])
