@@ -12,6 +12,7 @@ A vector must be made, used and dropped within a kernel: Python never sees one.
 from __future__ import annotations
 
 import operator
+from fractions import Fraction
 from typing import Any
 
 import llvmlite.binding as llvm
@@ -502,3 +503,24 @@ def _bit_count(typingctx: Any, x: Any) -> Any:
 @overload(bit_count, inline="always")
 def _ov_bit_count(x):
     return lambda x: _bit_count(x)
+
+
+# -- numbers --------------------------------------------------------------------------------------
+
+
+def fused(a: Any, b: Any, c: Any) -> Any:
+    """``a * b + c`` of three float64, rounded once."""
+    return np.float64(Fraction(float(a)) * Fraction(float(b)) + Fraction(float(c)))
+
+
+@intrinsic
+def _fused(typingctx: Any, a: Any, b: Any, c: Any) -> Any:
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        return builder.fma(*args)
+
+    return types.float64(types.float64, types.float64, types.float64), codegen
+
+
+@overload(fused, inline="always")
+def _ov_fused(a, b, c):
+    return lambda a, b, c: _fused(a, b, c)

