@@ -315,6 +315,7 @@ def _store_bits(typingctx: Any, array: Any, index: Any, v: Any) -> Any:
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         bits = builder.icmp_unsigned("!=", args[2], _constant(args[2].type, 0))
         bits = builder.bitcast(bits, ir.IntType(v.n))
+        bits = builder.zext(bits, ir.IntType(8)) if v.n < 8 else bits
         at = _pointer(context, builder, sig.args[0], args[0], args[1], bits.type)
         builder.store(bits, at, align=1)
         return context.get_dummy_value()
@@ -336,9 +337,10 @@ def load_bits(array: Any, index: Any, like: Any) -> Any:
 @intrinsic
 def _load_bits(typingctx: Any, array: Any, index: Any, like: Any) -> Any:
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        bits = ir.IntType(like.n)
-        at = _pointer(context, builder, sig.args[0], args[0], args[1], bits)
-        lanes = builder.bitcast(builder.load(at, align=1), ir.VectorType(ir.IntType(1), like.n))
+        at = _pointer(context, builder, sig.args[0], args[0], args[1], ir.IntType(max(like.n, 8)))
+        bits = builder.load(at, align=1)
+        bits = builder.trunc(bits, ir.IntType(like.n)) if like.n < 8 else bits
+        lanes = builder.bitcast(bits, ir.VectorType(ir.IntType(1), like.n))
         return builder.sext(lanes, args[2].type)
 
     return like(array, index, like), codegen
@@ -454,6 +456,26 @@ def _nonzero(typingctx: Any, v: Any) -> Any:
 @overload(nonzero, inline="always")
 def _ov_nonzero(v):
     return lambda v: _nonzero(v)
+
+
+def increment(v: Any, where: Any) -> Any:
+    """1 more in each lane in which ``where`` is not 0."""
+    return np.where(where != 0, v + v.dtype.type(1), v)
+
+
+@intrinsic
+def _increment(typingctx: Any, v: Any, where: Any) -> Any:
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        more = builder.add(args[0], _constant(args[0].type, 1))
+        on = builder.icmp_unsigned("!=", args[1], _constant(args[1].type, 0))
+        return builder.select(on, more, args[0])
+
+    return v(v, where), codegen
+
+
+@overload(increment, inline="always")
+def _ov_increment(v, where):
+    return lambda v, where: _increment(v, where)
 
 
 # -- lanes to scalars -----------------------------------------------------------------------------

@@ -29,6 +29,7 @@ from resemblance.simd import (
     bit_count,
     double,
     fused,
+    increment,
     less,
     load,
     load_bits,
@@ -279,13 +280,9 @@ class _Scorer:
             )  # fmt: skip
             return found
         LANE_KERNELS[kind.bits](
-            *program[1:], patterns.data, patterns.offsets, rows, floor, found, job.stop
-        )
-        if boost.weight > 0:
-            _boost(
-                texts.data, texts.offsets, program.rows, patterns.data, patterns.offsets, rows,
-                *boost, found,
-            )  # fmt: skip
+            texts.data, texts.offsets, *program, patterns.data, patterns.offsets, rows, floor,
+            *boost, found, job.stop,
+        )  # fmt: skip
         return found
 
 
@@ -344,20 +341,39 @@ def _take(pm, window, unused):
 
 @inlined
 def _differs(pm, matched, rest, different):
-    """Compare a match of the text with the pattern's next one; -1 is added for a difference."""
+    """Compare a match of the text with the pattern's next one; a difference is counted."""
     following = _lowest(rest)
-    different = different + (matched & ~nonzero(pm & following))
+    different = increment(different, matched & ~nonzero(pm & following))
     return rest & ~(following & matched), different
 
 
 def _lane_kernel(dtype):
     lanes = VECTOR_BYTES // np.dtype(dtype).itemsize
     width = 2 * lanes
-    flags = width // 8  # bytes that hold a bit for each lane
+    half = -(-lanes // 8)  # bytes that hold a bit for each lane of a vector
+    row = 2 * half
     bits = np.dtype(dtype).itemsize * 8
 
     @kernel
-    def _lanes(starts, codes, code, alphabet, data, offsets, rows, floor, out, stop):
+    def _lanes(
+        text_data,
+        text_offsets,
+        text_rows,
+        starts,
+        codes,
+        code,
+        alphabet,
+        data,
+        offsets,
+        rows,
+        floor,
+        weight,
+        above,
+        cap,
+        scaled,
+        out,
+        stop,
+    ):
         """``out[text, p]``: Jaro similarity of a text and pattern ``rows[p]``."""
         texts = len(starts) - 1
         longest = 0
@@ -368,11 +384,12 @@ def _lane_kernel(dtype):
         sizes = np.zeros(width, dtype)
         reach = np.zeros(width, dtype)
         windows = np.zeros((longest + 1) * width, dtype)
-        matched = np.zeros((longest + 1) * flags, np.uint8)
+        matched = np.zeros((longest + 1) * row, np.uint8)
         matches = np.zeros(width, dtype)
         different = np.zeros(width, dtype)
         m = np.ones(width)
         inverse_m = np.ones(width)
+        flags = np.zeros(width + 32, np.uint8)
         zero = dtype(0)
         for begin in range(0, len(rows), width):
             filled = min(width, len(rows) - begin)
@@ -406,8 +423,8 @@ def _lane_kernel(dtype):
                     free2, unused2 = _take(
                         load(table, s + lanes, lanes), load(windows, at + lanes, lanes), unused2
                     )
-                    store_bits(matched, k * flags, free1)
-                    store_bits(matched, k * flags + flags // 2, free2)
+                    store_bits(matched, k * row, free1)
+                    store_bits(matched, k * row + half, free2)
                 rest1 = places1 & ~unused1
                 rest2 = places2 & ~unused2
                 store(matches, 0, popcount(rest1))
@@ -416,13 +433,19 @@ def _lane_kernel(dtype):
                 count2 = count1
                 for k in range(n):
                     s = slot[codes[lo + k]]
-                    here1 = load_bits(matched, k * flags, rest1)
-                    here2 = load_bits(matched, k * flags + flags // 2, rest2)
+                    here1 = load_bits(matched, k * row, rest1)
+                    here2 = load_bits(matched, k * row + half, rest2)
                     rest1, count1 = _differs(load(table, s, lanes), here1, rest1, count1)
                     rest2, count2 = _differs(load(table, s + lanes, lanes), here2, rest2, count2)
-                store(different, 0, splat(count1, 0) - count1)
-                store(different, lanes, splat(count2, 0) - count2)
-                _finish(matches, different, m, inverse_m, n, floor, out[t, begin : begin + filled])
+                store(different, 0, count1)
+                store(different, lanes, count2)
+                here = out[t, begin : begin + filled]
+                _finish(matches, different, m, inverse_m, n, floor, above, flags, here)
+                if weight > 0.0:
+                    _boost(
+                        text_data, text_offsets[text_rows[t]], n, data, offsets,
+                        rows[begin : begin + filled], weight, cap, scaled, flags, here,
+                    )  # fmt: skip
 
     return _lanes
 
@@ -440,8 +463,11 @@ def quotient(a, b, inverse):
 
 
 @kernel
-def _finish(matches, different, m, inverse_m, n, floor, out):
-    """Similarities of a vector's lanes; no lane branches, so that they are computed as vectors."""
+def _finish(matches, different, m, inverse_m, n, floor, above, flags, out):
+    """Similarities of a vector's lanes; no lane branches, so that they are computed as vectors.
+
+    ``flags`` of lanes with a score above a limit are set.
+    """
     length = np.float64(n)
     if n > lanes.LONG:
         for lane in range(len(out)):
@@ -449,16 +475,19 @@ def _finish(matches, different, m, inverse_m, n, floor, out):
             if matches[lane] > 0:
                 found = np.int64(matches[lane])
                 out[lane] = _jaro(found, np.int64(different[lane]), m[lane], length, floor)
+            flags[lane] = out[lane] > above
         return
     inverse_n = 1.0 / length
     third = 1.0 / 3.0
     half = 1.0 if floor else 0.5
     shift = 1 if floor else 0
-    for lane in range(len(out)):
+    for lane in range(np.uint64(len(out))):
         found = np.float64(matches[lane])
         t = np.float64(different[lane] >> shift) * half
         score = quotient(found, m[lane], inverse_m[lane]) + quotient(found, length, inverse_n)
-        out[lane] = quotient(score + (found - t) / max(found, 1.0), 3.0, third)
+        score = quotient(score + (found - t) / max(found, 1.0), 3.0, third)
+        out[lane] = score
+        flags[lane] = score > above
 
 
 @kernel
@@ -487,10 +516,29 @@ def _multiword_kernel():
     dtype = np.uint64
     lanes = VECTOR_BYTES // 8
     width = 2 * lanes
-    flags = width // 8
+    half = -(-lanes // 8)
+    row = 2 * half
 
     @kernel
-    def _lanes_multiword(starts, codes, code, alphabet, data, offsets, rows, floor, out, stop):
+    def _lanes_multiword(
+        text_data,
+        text_offsets,
+        text_rows,
+        starts,
+        codes,
+        code,
+        alphabet,
+        data,
+        offsets,
+        rows,
+        floor,
+        weight,
+        above,
+        cap,
+        scaled,
+        out,
+        stop,
+    ):
         """As the kernels of one word."""
         texts = len(starts) - 1
         longest = 0
@@ -498,11 +546,12 @@ def _multiword_kernel():
             longest = max(longest, starts[t + 1] - starts[t])
         slot = np.zeros(alphabet + 1, np.int64)
         sizes = np.zeros(width, dtype)
-        matched = np.zeros((longest + 1) * flags, np.uint8)
+        matched = np.zeros((longest + 1) * row, np.uint8)
         matches = np.zeros(width, dtype)
         different = np.zeros(width, dtype)
         m = np.ones(width)
         inverse_m = np.ones(width)
+        flags = np.zeros(width + 32, np.uint8)
         reach = np.zeros(width, dtype)
         first_window = np.zeros(width, dtype)
         for begin in range(0, len(rows), width):
@@ -526,7 +575,7 @@ def _multiword_kernel():
                     continue
                 for lane in range(width):
                     reach[lane] = _reach(np.int64(sizes[lane]), n)
-                matched[: n * flags] = 0
+                matched[: n * row] = 0
                 w1 = load(reach, 0, lanes)
                 w2 = load(reach, lanes, lanes)
                 none = splat(w1, 0)
@@ -555,15 +604,15 @@ def _multiword_kernel():
                             here = splat(w1, k)
                             window1 = double(window1) | (less(here + offset1, span1) & one)
                             window2 = double(window2) | (less(here + offset2, span2) & one)
-                        at = k * flags
+                        at = k * row
                         before1 = load_bits(matched, at, none)
-                        before2 = load_bits(matched, at + flags // 2, none)
+                        before2 = load_bits(matched, at + half, none)
                         free1, unused1 = _take(load(table, s, lanes), window1 & ~before1, unused1)
                         free2, unused2 = _take(
                             load(table, s + lanes, lanes), window2 & ~before2, unused2
                         )
                         store_bits(matched, at, before1 | free1)
-                        store_bits(matched, at + flags // 2, before2 | free2)
+                        store_bits(matched, at + half, before2 | free2)
                     used1 = load(mask, word, lanes) & ~unused1
                     used2 = load(mask, word + lanes, lanes) & ~unused2
                     store(used, word, used1)
@@ -578,10 +627,10 @@ def _multiword_kernel():
                     rest2 = load(used, word + lanes, lanes)
                     for k in range(n):
                         s = slot[codes[lo + k]] + word
-                        at = k * flags
+                        at = k * row
                         # matches of the text that the words below have no place left for
                         all1 = load_bits(matched, at, none)
-                        all2 = load_bits(matched, at + flags // 2, none)
+                        all2 = load_bits(matched, at + half, none)
                         here1 = all1 & nonzero(rest1)
                         here2 = all2 & nonzero(rest2)
                         rest1, count1 = _differs(load(table, s, lanes), here1, rest1, count1)
@@ -589,12 +638,18 @@ def _multiword_kernel():
                             load(table, s + lanes, lanes), here2, rest2, count2
                         )
                         store_bits(matched, at, all1 & ~here1)
-                        store_bits(matched, at + flags // 2, all2 & ~here2)
+                        store_bits(matched, at + half, all2 & ~here2)
                 store(matches, 0, total1)
                 store(matches, lanes, total2)
-                store(different, 0, none - count1)
-                store(different, lanes, none - count2)
-                _finish(matches, different, m, inverse_m, n, floor, out[t, begin : begin + filled])
+                store(different, 0, count1)
+                store(different, lanes, count2)
+                here = out[t, begin : begin + filled]
+                _finish(matches, different, m, inverse_m, n, floor, above, flags, here)
+                if weight > 0.0:
+                    _boost(
+                        text_data, text_offsets[text_rows[t]], n, data, offsets,
+                        rows[begin : begin + filled], weight, cap, scaled, flags, here,
+                    )  # fmt: skip
 
     return _lanes_multiword
 
@@ -625,32 +680,21 @@ def _common(a, lo_a, b, lo_b, most):
     return k
 
 
-CHUNK = 16
-"""Scores that are looked at together."""
-
-
 @kernel
-def _boost(
-    data_a, offsets_a, rows_a, data_b, offsets_b, rows_b, weight, above, cap, scaled, scores
-):
-    """Raise the scores above a limit by common beginnings."""
-    for t in range(len(rows_a)):
-        lo_a = offsets_a[rows_a[t]]
-        n = offsets_a[rows_a[t] + 1] - lo_a
-        for begin in range(0, len(rows_b), CHUNK):
-            some = False
-            for p in range(begin, min(begin + CHUNK, len(rows_b))):
-                some |= scores[t, p] > above
-            if not some:  # as for most, and seen without a branch for each
-                continue
-            for p in range(begin, min(begin + CHUNK, len(rows_b))):
-                score = scores[t, p]
-                if score > above:
-                    lo_b = offsets_b[rows_b[p]]
-                    m = offsets_b[rows_b[p] + 1] - lo_b
-                    common = _common(data_a, lo_a, data_b, lo_b, min(cap, m, n))
-                    if common > 0:
-                        scores[t, p] = _boosted(score, common, max(m, n), weight, scaled)
+def _boost(text, lo, n, data, offsets, rows, weight, cap, scaled, flags, scores):
+    """Raise a text's scores that are flagged by the beginnings it has in common with patterns."""
+    for begin in range(0, len(rows), 32):
+        bits = match_bits(flags, begin, 1, 32)
+        while bits != np.uint64(0):
+            p = begin + bit_count(~bits & (bits - np.uint64(1)))
+            bits &= bits - np.uint64(1)
+            if p >= len(rows):
+                break
+            at = offsets[rows[p]]
+            m = offsets[rows[p] + 1] - at
+            common = _common(text, lo, data, at, min(cap, m, n))
+            if common > 0:
+                scores[p] = _boosted(scores[p], common, max(m, n), weight, scaled)
 
 
 # -- single pairs ---------------------------------------------------------------------------------
