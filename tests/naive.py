@@ -7,6 +7,9 @@ score is NaN. Characters are code points; of two empty strings the similarity is
 from __future__ import annotations
 
 import math
+import re
+import string
+import unicodedata
 from collections import Counter
 from collections.abc import Callable, Sequence
 from itertools import takewhile
@@ -202,6 +205,35 @@ def overlap(a: set[Any], b: set[Any]) -> float:
 
 def cosine(a: set[Any], b: set[Any]) -> float:
     return len(a & b) / math.sqrt(len(a) * len(b))
+
+
+# --- normalisation -------------------------------------------------------------------------------
+
+
+def normalized(
+    text: str,
+    *,
+    unicode: str | None = None,
+    case: str | None = None,
+    punctuation: str | None = None,
+    whitespace: str | None = None,
+    strip: bool = False,
+) -> str:
+    """Steps in the order of the parameters, each by Python's own functions."""
+    if unicode:
+        text = unicodedata.normalize(unicode, text)
+    if case:
+        text = getattr(text, case)()
+    if punctuation:
+        text = "".join(
+            c
+            for c in text
+            if c not in string.punctuation
+            and (punctuation == "ascii" or not unicodedata.category(c).startswith("P"))
+        )
+    if whitespace:
+        text = re.sub(r"\s+", " " if whitespace == "collapse" else "", text)
+    return text.strip() if strip else text
 
 
 # --- references ----------------------------------------------------------------------------------
