@@ -70,7 +70,7 @@ METRICS = (
 
 def parametrized(metrics: Iterable[Metric]) -> pytest.MarkDecorator:
     """A test of each of the metrics, named after it."""
-    return pytest.mark.parametrize("metric", metrics, ids=lambda metric: metric.label)
+    return pytest.mark.parametrize("metric", list(metrics), ids=lambda metric: metric.label)
 
 
 every_metric = parametrized(METRICS)
