@@ -6,6 +6,7 @@ Examples shrink in number and size when the JIT is off, where a kernel step is a
 from __future__ import annotations
 
 import random
+from collections.abc import Iterable
 from itertools import pairwise
 from pathlib import Path
 
@@ -13,6 +14,9 @@ import numba
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
+
+import resemblance as rs
+from resemblance.metrics import Metric
 
 JIT = not numba.config.DISABLE_JIT
 SHARED = Path(__file__).resolve().parents[2] / "shared"
@@ -29,9 +33,47 @@ SCRIPTS = {
     "cjk": "的一是不了人我在有他这中大来上国個們時間東京\uffff",
     "emoji": "\U0001f4a9\U0001f4ab\U0001f468\u200d\U0001f469\U0001f467\u2764\ufe0f\U0010ffff",
     "mixed": "ab é我\U0001f600\u0301ÿĀ\uffff\U00010000",
+    "spaced": "aab  \t\n\x1c\x85\u00a0\u2003",
     "surrogates": "a\ud800\udbff\udc00\udfff\U00010000",
 }
 
+
+METRICS = (
+    rs.Levenshtein(),
+    rs.OSA(),
+    rs.DamerauLevenshtein(),
+    rs.Indel(),
+    rs.LCSseq(),
+    rs.Hamming(),
+    rs.Hamming(pad=False),
+    rs.Prefix(),
+    rs.Postfix(),
+    rs.Jaro(),
+    rs.Jaro(floor_transpositions=False),
+    rs.JaroWinkler(),
+    rs.JaroWinkler(boost_threshold=0.0, floor_transpositions=False),
+    rs.JaroWinkler(prefix_cap=None, scale_prefix=True),
+    rs.JaroWinkler(prefix_weight=0.5, boost_threshold=0.3, prefix_cap=2),
+    rs.JaroWinkler(prefix_weight=1.0, prefix_cap=None),
+    rs.Jaccard(),
+    rs.Jaccard(tokens=rs.Chars(2)),
+    rs.Jaccard(tokens=rs.Words(2), multiset=True),
+    rs.Dice(),
+    rs.Dice(tokens=rs.Words(3)),
+    rs.Overlap(),
+    rs.Overlap(tokens=rs.Chars(3), multiset=True),
+    rs.Cosine(),
+    rs.Cosine(tokens=rs.Chars(1), multiset=True),
+)
+"""Every record, with parameters that take every branch of its formula."""
+
+
+def parametrized(metrics: Iterable[Metric]) -> pytest.MarkDecorator:
+    """A test of each of the metrics, named after it."""
+    return pytest.mark.parametrize("metric", list(metrics), ids=lambda metric: metric.label)
+
+
+every_metric = parametrized(METRICS)
 
 needs_shared = pytest.mark.skipif(not SHARED.is_dir(), reason="../shared is not here")
 
