@@ -186,7 +186,8 @@ class _Search:
             before = int(ends[first - 1]) if first else 0
             last = max(first + 1, int(np.searchsorted(ends, before + TILE_COST, "right")))
             last = min(last, len(ends))
-            yield int(ends[last - 1]) - before, partial(self._probe, place, first, last)
+            cost = int(ends[last - 1]) - before
+            yield cost, partial(self._probe, place, first, last)
             place += PLACES
             first = last
         rows, others = self._empty
@@ -430,16 +431,16 @@ def _probe(
         limit = x if same else high
         for i in range(prefix):
             w = ids[begin + i]
-            e = starts[w]
+            from_low = starts[w]
             end = starts[w + 1]
-            while e < end:  # to the first entry from ``low`` on
-                middle = (e + end) // 2
+            while from_low < end:
+                middle = (from_low + end) // 2
                 if entries[middle, 0] < low:
-                    e = middle + 1
+                    from_low = middle + 1
                 else:
                     end = middle
             g = group
-            for e in range(np.uint64(e), np.uint64(starts[w + 1])):
+            for e in range(np.uint64(from_low), np.uint64(starts[w + 1])):
                 y = np.int64(entries[e, 0])
                 if y >= limit:
                     break

@@ -7,6 +7,7 @@ kernels counts what is shared and :func:`set_score` says what it is worth.
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -32,6 +33,9 @@ from resemblance.tokens import (
 )
 
 JACCARD, DICE, OVERLAP, COSINE = range(4)
+
+ONE_WORD = Words()
+TWO_CHARS = Chars(2)
 
 
 @dataclass(frozen=True)
@@ -115,7 +119,7 @@ class Jaccard(SetMetric):
     source: ClassVar[str] = "Jaccard 1912"
     formula: ClassVar[int] = JACCARD
 
-    tokens: Tokens = Words()
+    tokens: Tokens = ONE_WORD
     multiset: bool = False
 
 
@@ -148,7 +152,7 @@ class Dice(SetMetric):
     source: ClassVar[str] = "Dice 1945"
     formula: ClassVar[int] = DICE
 
-    tokens: Tokens = Chars(2)
+    tokens: Tokens = TWO_CHARS
     multiset: bool = True
 
 
@@ -182,7 +186,7 @@ class Overlap(SetMetric):
     source: ClassVar[str] = "Szymkiewicz 1934, Simpson 1943"
     formula: ClassVar[int] = OVERLAP
 
-    tokens: Tokens = Words()
+    tokens: Tokens = ONE_WORD
     multiset: bool = False
 
 
@@ -218,7 +222,7 @@ class Cosine(SetMetric):
     source: ClassVar[str] = "Ochiai 1957, Salton 1983"
     formula: ClassVar[int] = COSINE
 
-    tokens: Tokens = Words()
+    tokens: Tokens = ONE_WORD
     multiset: bool = False
 
 
@@ -280,6 +284,7 @@ class SetScorer:
         self.columns: NDArray[np.int64] = np.arange(len(patterns))
         self._formula = formula
         self._texts = texts
+        self._local = threading.local()
         self._starts, self._rows = postings(patterns.offsets, patterns.ids, patterns.vocabulary)
         self._sizes = patterns.sizes.astype(np.float64)
         n = len(patterns)
@@ -294,9 +299,8 @@ class SetScorer:
         self._dense = _dense_rows(frequent, self._starts, self._rows, n)
         largest = min(texts.sizes.max(initial=0), patterns.sizes.max(initial=0))
         self._counter = np.uint8 if largest < 256 else np.int32
-        dense = np.bincount(frequent, minlength=patterns.vocabulary)
-        #: nanoseconds of a text's tokens for each pattern
-        per_token = np.where(dense > 0, 0.02, 2.0 * held / max(n, 1))
+        # nanoseconds for each pattern
+        per_token = np.where(self._place >= 0, 0.02, 2.0 * held / max(n, 1))
         self._costs = _sums(texts.offsets, texts.ids, per_token)
 
     def parts(self, rows: NDArray[np.int64], most: int) -> list[NDArray[np.int64]]:
@@ -321,14 +325,23 @@ class SetScorer:
     def scores(
         self, program: NDArray[np.int64], first: int, last: int, job: Job
     ) -> NDArray[np.float64]:
-        """Similarities, shape (rows of the part, last - first), C-contiguous."""
-        out = np.empty((len(program), last - first))
+        """Similarities, shape (rows of the part, last - first), C-contiguous.
+
+        They last until this thread asks for the next ones: fresh memory would cost as much again.
+        """
+        out = self._buffer(len(program) * (last - first)).reshape(len(program), last - first)
         counts = np.empty(last - first, self._counter)
         _scores(
             self._formula, self._texts.offsets, self._texts.ids, program, self._starts, self._rows,
             self._place, self._dense, self._sizes, first, last, counts, out, job.stop,
         )  # fmt: skip
         return out
+
+    def _buffer(self, size: int) -> NDArray[np.float64]:
+        buffer: NDArray[np.float64] | None = getattr(self._local, "buffer", None)
+        if buffer is None or len(buffer) < size:
+            buffer = self._local.buffer = np.empty(size)
+        return buffer[:size]
 
 
 @kernel
@@ -365,7 +378,7 @@ def lower_bound(values, first, last, value):
 
 @kernel
 def _count_shared(ids, begin, end, starts, rows, place, dense, first, last, counts):
-    """``counts[p - first]``: tokens of one text that pattern ``p`` has, for ``first <= p < last``."""
+    """``counts[p - first]``: tokens of one text that ``p`` has, a pattern from ``first`` on."""
     size = np.uint64(last - first)
     counts[:] = 0
     for k in range(begin, end):
@@ -397,9 +410,7 @@ def _scores(
             for p in range(len(to)):
                 to[p] = np.float64(others[p] == 0)
             continue
-        _count_shared(
-            ids, begin, begin + size, starts, rows, place, dense, first, last, counts
-        )
+        _count_shared(ids, begin, begin + size, starts, rows, place, dense, first, last, counts)
         if formula == JACCARD:
             for p in range(len(to)):
                 to[p] = _score(JACCARD, counts[p], size, others[p])
