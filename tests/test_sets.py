@@ -176,15 +176,13 @@ def test_pairs_of_columns_with_characters_of_different_types():
 # --- joins ---------------------------------------------------------------------------------------
 
 
-@pytest.fixture(params=["chosen", "prefixes", "scores"])
+@pytest.fixture(params=["chosen", "prefixes", "counts"])
 def way(request, monkeypatch):
     """How pairs are found: as costs favour, or one way by force; in many small tiles."""
     monkeypatch.setattr(set_join, "TILE_COST", 500)
-    monkeypatch.setattr(module, "TILE_SCORES", 8)
     if request.param != "chosen":
-        monkeypatch.setattr(
-            set_join, "PAIR_COST", {"prefixes": math.inf, "scores": -1}[request.param]
-        )
+        dear = {"prefixes": "PAIR_COST", "counts": "ENTRY_COST"}[request.param]
+        monkeypatch.setattr(set_join, dear, 1e6)
 
 
 near_thresholds = st.one_of(

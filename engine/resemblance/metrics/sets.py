@@ -272,36 +272,64 @@ DENSE = 64
 SCORE_COST = 0.6
 """Nanoseconds of a score, apart from the tokens."""
 
+BYTE_COST = 0.02
+"""Nanoseconds of a byte of a frequent token's row."""
+
+LIST_COST = 2.0
+"""Nanoseconds of an entry of a rare token's list."""
+
+
+class Inverted:
+    """The sets of a column by token, ready for counting what a set shares with each.
+
+    Rare tokens add 1 for each set of their list; frequent ones, whose lists would be long, add a
+    row of bytes, which the machine does for a whole register at once.
+
+    Parameters
+    ----------
+    sets : TokenSets
+        The column.
+    largest : int
+        Size of the largest set to count for.
+    """
+
+    def __init__(self, sets: TokenSets, largest: int) -> None:
+        n = len(sets)
+        self.starts, self.rows = postings(sets.offsets, sets.ids, sets.vocabulary)
+        held = np.diff(self.starts)
+        frequent = np.flatnonzero(held >= max(n // DENSE, 1))
+        # rows of bytes take no more than some times the memory of the lists
+        most = max(1 << 26, 8 * len(sets.ids)) // max(n, 1)
+        if len(frequent) > most:
+            frequent = frequent[np.argsort(-held[frequent], kind="stable")[:most]]
+        self.place = np.full(sets.vocabulary, -1, np.int64)
+        self.place[frequent] = np.arange(len(frequent)) * n
+        self.dense = _dense_rows(frequent, self.starts, self.rows, n)
+        largest = min(largest, int(sets.sizes.max(initial=0)))
+        self.counter = np.uint8 if largest < 255 else np.int32
+        self._costs = np.where(self.place >= 0, BYTE_COST, LIST_COST * held / max(n, 1))
+
+    @property
+    def arrays(self) -> tuple[NDArray[Any], ...]:
+        """What :func:`count_shared` takes."""
+        return self.starts, self.rows, self.place, self.dense
+
+    def costs(self, sets: TokenSets) -> NDArray[np.float64]:
+        """Estimated nanoseconds of counting, for each of some sets and each set of the column."""
+        return _sums(sets.offsets, sets.ids, self._costs)
+
 
 class SetScorer:
-    """Scores by counting shared tokens, a stretch of patterns for each text at a time.
-
-    Rare tokens add 1 for each pattern of their list; frequent ones, whose lists would be long,
-    add a row of bytes, which the machine does for a whole register at once.
-    """
+    """Scores by counting shared tokens, a stretch of patterns for each text at a time."""
 
     def __init__(self, formula: int, texts: TokenSets, patterns: TokenSets) -> None:
         self.columns: NDArray[np.int64] = np.arange(len(patterns))
         self._formula = formula
         self._texts = texts
-        self._local = threading.local()
-        self._starts, self._rows = postings(patterns.offsets, patterns.ids, patterns.vocabulary)
+        self._inverted = Inverted(patterns, int(texts.sizes.max(initial=0)))
         self._sizes = patterns.sizes.astype(np.float64)
-        n = len(patterns)
-        held = np.diff(self._starts)
-        frequent = np.flatnonzero(held >= max(n // DENSE, 1))
-        # rows of bytes take no more than some times the memory of the lists
-        most = max(1 << 26, 8 * len(patterns.ids)) // max(n, 1)
-        if len(frequent) > most:
-            frequent = frequent[np.argsort(-held[frequent], kind="stable")[:most]]
-        self._place = np.full(patterns.vocabulary, -1, np.int64)
-        self._place[frequent] = np.arange(len(frequent)) * n
-        self._dense = _dense_rows(frequent, self._starts, self._rows, n)
-        largest = min(texts.sizes.max(initial=0), patterns.sizes.max(initial=0))
-        self._counter = np.uint8 if largest < 256 else np.int32
-        # nanoseconds for each pattern
-        per_token = np.where(self._place >= 0, 0.02, 2.0 * held / max(n, 1))
-        self._costs = _sums(texts.offsets, texts.ids, per_token)
+        self._costs = self._inverted.costs(texts) + SCORE_COST
+        self._local = threading.local()
 
     def parts(self, rows: NDArray[np.int64], most: int) -> list[NDArray[np.int64]]:
         """Cut rows of the texts into parts, each of at most ``most`` rows."""
@@ -317,7 +345,7 @@ class SetScorer:
         self, part: NDArray[np.int64], low: int, high: int
     ) -> Iterator[tuple[int, int, int]]:
         """Stretches ``columns[first:last]`` that hold all pattern rows from ``low`` to ``high``."""
-        cost = SCORE_COST * len(part) + float(self._costs[part].sum())
+        cost = float(self._costs[part].sum())
         for first in range(low, high, STRETCH):
             last = min(first + STRETCH, high)
             yield first, last, int(cost * (last - first)) + 1000
@@ -330,10 +358,10 @@ class SetScorer:
         They last until this thread asks for the next ones: fresh memory would cost as much again.
         """
         out = self._buffer(len(program) * (last - first)).reshape(len(program), last - first)
-        counts = np.empty(last - first, self._counter)
+        counts = np.empty(last - first, self._inverted.counter)
         _scores(
-            self._formula, self._texts.offsets, self._texts.ids, program, self._starts, self._rows,
-            self._place, self._dense, self._sizes, first, last, counts, out, job.stop,
+            self._formula, self._texts.offsets, self._texts.ids, program, *self._inverted.arrays,
+            self._sizes, first, last, counts, out, job.stop,
         )  # fmt: skip
         return out
 
@@ -377,10 +405,11 @@ def lower_bound(values, first, last, value):
 
 
 @kernel
-def _count_shared(ids, begin, end, starts, rows, place, dense, first, last, counts):
+def count_shared(ids, begin, end, starts, rows, place, dense, first, last, counts):
     """``counts[p - first]``: tokens of one text that ``p`` has, a pattern from ``first`` on."""
     size = np.uint64(last - first)
-    counts[:] = 0
+    for p in range(size):
+        counts[p] = 0
     for k in range(begin, end):
         w = ids[k]
         if place[w] >= 0:
@@ -410,7 +439,7 @@ def _scores(
             for p in range(len(to)):
                 to[p] = np.float64(others[p] == 0)
             continue
-        _count_shared(ids, begin, begin + size, starts, rows, place, dense, first, last, counts)
+        count_shared(ids, begin, begin + size, starts, rows, place, dense, first, last, counts)
         if formula == JACCARD:
             for p in range(len(to)):
                 to[p] = _score(JACCARD, counts[p], size, others[p])
