@@ -410,17 +410,35 @@ def count_shared(ids, begin, end, starts, rows, place, dense, first, last, count
     size = np.uint64(last - first)
     for p in range(size):
         counts[p] = 0
+    # frequent tokens four at a time, so that the counts are fetched and stored less often
+    waiting = 0
+    a = b = c = np.uint64(0)
     for k in range(begin, end):
         w = ids[k]
-        if place[w] >= 0:
-            at = np.uint64(place[w] + first)
-            for p in range(size):
-                counts[p] += dense[at + p]
-        else:
+        at = place[w]
+        if at < 0:
             e = lower_bound(rows, starts[w], starts[w + 1], first)
             while e < starts[w + 1] and rows[e] < last:
                 counts[np.uint64(rows[e] - first)] += 1
                 e += 1
+            continue
+        d = np.uint64(at + first)
+        if waiting == 3:
+            for p in range(size):
+                counts[p] += dense[a + p] + dense[b + p] + dense[c + p] + dense[d + p]
+            waiting = 0
+            continue
+        waiting += 1
+        a, b, c = b, c, d
+    if waiting > 0:
+        for p in range(size):
+            counts[p] += dense[c + p]
+    if waiting > 1:
+        for p in range(size):
+            counts[p] += dense[b + p]
+    if waiting > 2:
+        for p in range(size):
+            counts[p] += dense[a + p]
 
 
 @kernel
@@ -468,20 +486,9 @@ def _full(m):
 
 
 def _meet(width):
-    """Kernels for at most ``width`` tokens a side, of which ``a`` has the fewer."""
-
-    @kernel
-    def matched(a, m, b, n):
-        """Tokens of ``a`` with a partner of their own in ``b``."""
-        free = _full(m)
-        for j in range(np.uint64(n)):
-            hit = match_bits(a, 0, b[j], width) & free
-            free ^= hit & (~hit + np.uint64(1))
-        return m - bit_count(free)
-
     @kernel
     def different(a, m, b, n):
-        """Different tokens of ``a`` that are in ``b``."""
+        """Different tokens among the ``m`` of ``a`` that are in ``b``."""
         full = _full(m)
         found = np.uint64(0)
         for j in range(np.uint64(n)):
@@ -490,11 +497,21 @@ def _meet(width):
             found |= hit & (~hit + np.uint64(1))
         return bit_count(found)
 
-    return matched, different
+    @kernel
+    def meet(a, m, b, n, multiset):
+        """Shared tokens and sizes of two sets; ``a``, and in sets ``b``, is within the width."""
+        if not multiset:
+            return different(a, m, b, n), different(a, m, a, m), different(b, n, b, n)
+        free = _full(m)
+        for j in range(np.uint64(n)):
+            hit = match_bits(a, 0, b[j], width) & free
+            free ^= hit & (~hit + np.uint64(1))
+        return m - bit_count(free), m, n
+
+    return meet
 
 
-_matched_16, _different_16 = _meet(16)
-_matched_64, _different_64 = _meet(64)
+_meet_16, _meet_32, _meet_64 = _meet(16), _meet(32), _meet(64)
 
 
 @kernel
@@ -569,21 +586,15 @@ def _pairs(
         row_b = rows_b[i]
         size_a = hash_tokens(data_a, offsets_a[row_a], offsets_a[row_a + 1], words, n, power, a)
         size_b = hash_tokens(data_b, offsets_b[row_b], offsets_b[row_b + 1], words, n, power, b)
-        if max(size_a, size_b) > SHORT:
+        width = size_a if multiset else max(size_a, size_b)
+        if width <= 16:
+            shared, size_a, size_b = _meet_16(a, size_a, b, size_b, multiset)
+        elif width <= 32:
+            shared, size_a, size_b = _meet_32(a, size_a, b, size_b, multiset)
+        elif width <= SHORT and size_b <= SHORT:
+            shared, size_a, size_b = _meet_64(a, size_a, b, size_b, multiset)
+        else:
             shared, size_a, size_b = _by_table(
                 a, size_a, b, size_b, multiset, keys, stamps, counts, i
             )
-        elif multiset:
-            if size_a <= 16:
-                shared = _matched_16(a, size_a, b, size_b)
-            else:
-                shared = _matched_64(a, size_a, b, size_b)
-        elif max(size_a, size_b) <= 16:
-            shared = _different_16(a, size_a, b, size_b)
-            size_a = _different_16(a, size_a, a, size_a)
-            size_b = _different_16(b, size_b, b, size_b)
-        else:
-            shared = _different_64(a, size_a, b, size_b)
-            size_a = _different_64(a, size_a, a, size_a)
-            size_b = _different_64(b, size_b, b, size_b)
         out[i] = set_score(formula, shared, size_a, size_b)
