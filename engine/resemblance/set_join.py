@@ -13,16 +13,17 @@ Where filters would leave too much, all pairs are scored instead, as for a matri
 
 from __future__ import annotations
 
+import abc
 from collections.abc import Iterator
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from resemblance.jit import inlined, kernel
 from resemblance.metrics.base import Keep
-from resemblance.metrics.sets import SetScorer, set_score
+from resemblance.metrics.sets import STRETCH, Inverted, count_shared, lower_bound, set_score
 from resemblance.simd import bit_count
 from resemblance.strings import HASH_BASE, by_length
 from resemblance.tiles import Job, Tile
@@ -37,15 +38,22 @@ PLACES = 1 << 32
 HELD = 1 << 18
 """Pairs that a tile gathers before it gives them."""
 
-ENTRY_COST = 6.0
+ENTRY_COST = 12.0
 """Nanoseconds of an entry of a token's list, with the share of candidates that are counted."""
 
-PAIR_COST = 0.8
-"""Nanoseconds of a pair, where all are scored."""
+PAIR_COST = 0.1
+"""Nanoseconds of a pair where all are counted, apart from the tokens."""
+
+PART = 64
+"""Probes that are counted together, for each stretch of the index."""
 
 
 class _Sorted(NamedTuple):
-    """Token sets by size, those without tokens left out."""
+    """Token sets by size, then by row.
+
+    A text without tokens has the token "nothing" instead: it shares that with its like and nothing
+    with others, which makes the scores 1 and 0, as they are.
+    """
 
     sets: TokenSets
     rows: NDArray[np.int32]
@@ -54,22 +62,33 @@ class _Sorted(NamedTuple):
     """The different sizes."""
     ends: NDArray[np.int64]
     """Where the sets of each size end."""
-    sketches: NDArray[np.uint64]
-    empty: NDArray[np.int32]
-    """Rows without tokens."""
 
 
 def _by_size(sets: TokenSets) -> _Sorted:
-    sizes = sets.sizes
-    order = by_length(sizes)
-    empty = int((sizes == 0).sum())
-    rows = order[empty:]
-    sets = sets.take(rows)
-    different, counts = np.unique(sizes[rows], return_counts=True)
+    size = np.maximum(sets.sizes, 1)
+    rows = by_length(size)
+    offsets = np.zeros(len(rows) + 1, np.int64)
+    np.cumsum(size[rows], out=offsets[1:])
+    ids = _taken(sets.offsets, sets.ids, rows, offsets, sets.vocabulary)
+    different, counts = np.unique(size, return_counts=True)
     return _Sorted(
-        sets, rows.astype(np.int32), different, np.cumsum(counts),
-        _sketches(sets.offsets, sets.ids), order[:empty].astype(np.int32),
-    )  # fmt: skip
+        TokenSets(offsets, ids, sets.vocabulary + 1),
+        rows.astype(np.int32),
+        different,
+        np.cumsum(counts),
+    )
+
+
+@kernel
+def _taken(offsets, ids, rows, ends, nothing):
+    """Tokens of the given rows, each of which is to end where ``ends`` says."""
+    out = np.empty(ends[-1], np.int32)
+    for k in range(len(rows)):
+        out[ends[k]] = nothing  # overwritten where the row has a token
+        begin = offsets[rows[k]]
+        for t in range(offsets[rows[k] + 1] - begin):
+            out[ends[k] + t] = ids[begin + t]
+    return out
 
 
 def near_sets(
@@ -82,75 +101,24 @@ def near_sets(
     keep: Keep,
 ) -> tuple[Iterator[Tile], int]:
     """Tiles (and their cost) that find all pairs; see :meth:`ScoringMetric.near`."""
-    pairs = len(left) * len(right) // (2 if same else 1)
-    if at_least > 0:
-        probes = _by_size(left)
-        index = probes if same else _by_size(right)
-        search = _Search(formula, probes, index, same, at_least, job, keep)
-        if search.cost <= pairs * PAIR_COST:
-            return search.tiles(), search.cost
-    return _scored_tiles(formula, left, right, same, at_least, job, keep)
+    probes = _by_size(left)
+    index = probes if same else _by_size(right)
+    ways: list[_Way] = [_Count(formula, probes, index, same, at_least, job, keep)]
+    if at_least > 0:  # else pairs need not share anything
+        ways.append(_Search(formula, probes, index, same, at_least, job, keep))
+    best = min(ways, key=lambda way: way.cost)
+    return best.tiles(), best.cost
 
 
-# -- scoring all pairs ----------------------------------------------------------------------------
+class _Way(abc.ABC):
+    """A way to find the pairs of probes and index; in one column, with sets before the probe.
 
+    Work comes in units, some for each part of the probes. The kernel goes through units from one to
+    another, and stops before one for whose pairs there may be too little room.
+    """
 
-def _scored_tiles(
-    formula: int,
-    left: TokenSets,
-    right: TokenSets,
-    same: bool,
-    at_least: float,
-    job: Job,
-    keep: Keep,
-) -> tuple[Iterator[Tile], int]:
-    scorer = SetScorer(formula, left, right)
-    parts = scorer.parts(np.arange(len(left)), len(left))
-
-    def work(place: int, part: NDArray[np.int64], first: int, last: int) -> None:
-        scores = scorer.scores(scorer.program(part), first, last, job)
-        if not job.stop[0]:
-            keep(place, _collect(scores, part, first, same, at_least))
-
-    def stretches() -> Iterator[tuple[NDArray[np.int64], int, int, int]]:
-        for part in parts:
-            low = int(part[0]) + 1 if same else 0
-            for first, last, cost in scorer.stretches(part, low, len(right)):
-                yield part, first, last, cost
-
-    def tiles() -> Iterator[Tile]:
-        for place, (part, first, last, cost) in enumerate(stretches()):
-            yield cost, partial(work, place, part, first, last)
-
-    return tiles(), sum(cost for *_, cost in stretches())
-
-
-@kernel
-def _collect(scores, texts, first, same, at_least):
-    """Pairs of a tile with at least a similarity."""
-    count = 0
-    for t in range(len(texts)):
-        for p in range(max(0, texts[t] + 1 - first) if same else 0, scores.shape[1]):
-            count += int(scores[t, p] >= at_least)
-    left = np.empty(count, np.int32)
-    right = np.empty(count, np.int32)
-    found = np.empty(count, np.float64)
-    count = 0
-    for t in range(len(texts)):
-        for p in range(max(0, texts[t] + 1 - first) if same else 0, scores.shape[1]):
-            if scores[t, p] >= at_least:
-                left[count] = texts[t]
-                right[count] = first + p
-                found[count] = scores[t, p]
-                count += 1
-    return left, right, found
-
-
-# -- searching by prefixes ------------------------------------------------------------------------
-
-
-class _Search:
-    """Finds the pairs of probes and of sets in an index of prefixes."""
+    units: int = 1
+    """Units of a part."""
 
     def __init__(
         self,
@@ -162,82 +130,55 @@ class _Search:
         job: Job,
         keep: Keep,
     ) -> None:
-        self._formula, self._at_least = formula, at_least
-        self._probes, self._index, self._same = probes, index, same
-        self._job, self._keep = job, keep
-        indexed = _index_prefixes(formula, at_least, index.sizes, probes.sizes, same)
-        self._starts, self._entries = _index(
-            index.sets.offsets, index.sets.ids, index.sets.vocabulary, index.sizes, indexed
-        )
-        probed = _probe_prefixes(formula, at_least, probes.sizes, index.sizes, same)
-        self._costs = _costs(
-            probes.sets.offsets, probes.sets.ids, probes.sizes, probed, self._starts, same
-        )
-        self._empty = probes.empty, index.empty
-        empties = len(probes.empty) * len(index.empty) if at_least <= 1 else 0
-        self._empty_cost = 2 * empties
-        self.cost = int(self._costs.sum()) + self._empty_cost
+        self.formula, self.at_least, self.same = formula, at_least, same
+        self.probes, self.index = probes, index
+        self.job, self.keep = job, keep
+        self.costs = self.prepare()
+        self.cost = int(self.costs.sum())
+
+    @abc.abstractmethod
+    def prepare(self) -> NDArray[np.int64]:
+        """Make what all tiles share; gives the estimated nanoseconds of each part."""
+
+    @abc.abstractmethod
+    def most(self) -> int:
+        """Most pairs of a unit."""
+
+    @abc.abstractmethod
+    def scratch(self) -> tuple[NDArray[Any], ...]:
+        """Arrays for one tile's kernel to work in."""
+
+    @abc.abstractmethod
+    def find(self, first: int, last: int, *arrays: NDArray[Any]) -> tuple[int, int]:
+        """Run the kernel; gives the first unit not done and the number of pairs."""
 
     def tiles(self) -> Iterator[Tile]:
-        place = 0
-        ends = np.cumsum(self._costs)
+        ends = np.cumsum(self.costs)
         first = 0
         while first < len(ends):
             before = int(ends[first - 1]) if first else 0
             last = max(first + 1, int(np.searchsorted(ends, before + TILE_COST, "right")))
             last = min(last, len(ends))
-            yield int(ends[last - 1]) - before, partial(self._probe, place, first, last)
-            place += PLACES
+            yield int(ends[last - 1]) - before, partial(self._tile, first, last)
             first = last
-        rows, others = self._empty
-        if self._empty_cost:
-            step = max(1, HELD // len(others))
-            for first in range(0, len(rows), step):
-                part = rows[first : first + step]
-                yield 2 * len(part) * len(others), partial(self._alike, place, first, part)
-                place += PLACES
 
-    def _probe(self, place: int, first: int, last: int) -> None:
-        probes, index = self._probes, self._index
-        size = len(index.rows) + HELD
-        left, right = np.empty(size, np.int32), np.empty(size, np.int32)
-        scores = np.empty(size)
-        seen = np.full(len(index.rows), -1, np.int32)
-        while first < last and not self._job.stop[0]:
-            first, found = _probe(
-                self._formula, self._at_least, self._same, first, last,
-                probes.sets.offsets, probes.sets.ids, probes.sketches,
-                index.sets.offsets, index.sets.ids, index.sketches, index.sizes, index.ends,
-                self._starts, self._entries, seen, left, right, scores, self._job.stop,
-            )  # fmt: skip
-            if found and not self._job.stop[0]:
-                self._keep(
-                    place,
-                    (probes.rows[left[:found]], index.rows[right[:found]], scores[:found].copy()),
-                )
+    def _tile(self, first: int, last: int) -> None:
+        place = first * PLACES
+        size = self.most() + HELD
+        left, right, scores = np.empty(size, np.int32), np.empty(size, np.int32), np.empty(size)
+        scratch = self.scratch()
+        unit, end = first * self.units, last * self.units
+        while unit < end:
+            unit, found = self.find(unit, end, *scratch, left, right, scores)
+            if self.job.stop[0]:
+                return
+            if found:
+                rows, others = self.probes.rows[left[:found]], self.index.rows[right[:found]]
+                self.keep(place, (rows, others, scores[:found].copy()))
                 place += 1
 
-    def _alike(self, place: int, first: int, rows: NDArray[np.int32]) -> None:
-        """Texts without tokens are alike."""
-        others = self._index.empty
-        left = np.repeat(rows, len(others))
-        right = np.tile(others, len(rows))
-        if self._same:
-            later = np.tile(np.arange(len(others)), len(rows)) > np.repeat(
-                np.arange(first, first + len(rows)), len(others)
-            )
-            left, right = left[later], right[later]
-        self._keep(place, (left, right, np.ones(len(left))))
 
-
-@kernel
-def _sketches(offsets, ids):
-    """64-bit sketches of sets: each token sets the bit it hashes to."""
-    out = np.zeros(len(offsets) - 1, np.uint64)
-    for i in range(len(out)):
-        for k in range(offsets[i], offsets[i + 1]):
-            out[i] |= np.uint64(1) << (np.uint64(np.uint64(ids[k]) * HASH_BASE) >> np.uint64(58))
-    return out
+# -- bounds ---------------------------------------------------------------------------------------
 
 
 @kernel
@@ -264,10 +205,7 @@ def _window(formula, at_least, n, sizes):
     At best the smaller set is contained, and that is worth the less the more the sizes differ.
     """
     first = 0
-    high = 0
-    while high < len(sizes) and sizes[high] <= n:
-        high += 1
-    last = high
+    high = last = lower_bound(sizes, 0, len(sizes), n + 1)
     while first < high:
         middle = (first + high) // 2
         if set_score(formula, sizes[middle], n, sizes[middle]) >= at_least:
@@ -284,26 +222,71 @@ def _window(formula, at_least, n, sizes):
     return first, last
 
 
+# -- searching by prefixes ------------------------------------------------------------------------
+
+
+class _Search(_Way):
+    """Looks up the first tokens of each probe in an index of first tokens; a part is a probe."""
+
+    def prepare(self) -> NDArray[np.int64]:
+        probes, index = self.probes, self.index
+        self.own = _sketches(probes.sets.offsets, probes.sets.ids)
+        self.sketches = self.own if self.same else _sketches(index.sets.offsets, index.sets.ids)
+        bounds = self.formula, self.at_least
+        indexed = _index_prefixes(*bounds, index.sizes, probes.sizes, self.same)
+        probed = _probe_prefixes(*bounds, probes.sizes, index.sizes)
+        self.starts, self.entries = _index(
+            index.sets.offsets, index.sets.ids, index.sets.vocabulary, index.sizes, indexed
+        )
+        return _search_costs(
+            probes.sets.offsets, probes.sets.ids, probes.sizes, probed, self.starts, self.same
+        )
+
+    def most(self) -> int:
+        return len(self.index.rows)
+
+    def scratch(self) -> tuple[NDArray[Any], ...]:
+        return (np.full(len(self.index.rows), -1, np.int32),)
+
+    def find(self, first: int, last: int, *arrays: NDArray[Any]) -> tuple[int, int]:
+        probes, index = self.probes, self.index
+        return _search(
+            self.formula, self.at_least, self.same, first, last,
+            probes.sets.offsets, probes.sets.ids, self.own,
+            index.sets.offsets, index.sets.ids, self.sketches, index.sizes, index.ends,
+            self.starts, self.entries, self.job.stop, *arrays,
+        )  # fmt: skip
+
+
+@kernel
+def _sketches(offsets, ids):
+    """64-bit sketches of sets: each token sets the bit it hashes to."""
+    out = np.zeros(len(offsets) - 1, np.uint64)
+    for i in range(len(out)):
+        for k in range(offsets[i], offsets[i + 1]):
+            out[i] |= np.uint64(1) << (np.uint64(np.uint64(ids[k]) * HASH_BASE) >> np.uint64(58))
+    return out
+
+
 @kernel
 def _index_prefixes(formula, at_least, sizes, probe_sizes, same):
     """Tokens of a set of each size to index: beyond them a partner shares too few."""
     out = np.zeros(len(sizes), np.int64)
     for g in range(len(sizes)):
         m = sizes[g]
-        if same:  # probes are at least as large
-            least = _least_shared(formula, at_least, m, m)
-        else:
+        smallest = m
+        if not same:  # else probes are at least as large
             first, last = _window(formula, at_least, m, probe_sizes)
             if first == last:
                 continue
-            # larger probes have to share no less
-            least = _least_shared(formula, at_least, probe_sizes[first], m)
-        out[g] = max(0, m - least + 1)
+            smallest = probe_sizes[first]
+        # larger probes have to share no less
+        out[g] = max(0, m - _least_shared(formula, at_least, smallest, m) + 1)
     return out
 
 
 @kernel
-def _probe_prefixes(formula, at_least, sizes, index_sizes, same):
+def _probe_prefixes(formula, at_least, sizes, index_sizes):
     """Tokens of a set of each size to look up."""
     out = np.zeros(len(sizes), np.int64)
     for g in range(len(sizes)):
@@ -321,33 +304,30 @@ def _index(offsets, ids, vocabulary, sizes, prefixes):
     An entry is the set and how many tokens it has from that one on.
     """
     starts = np.zeros(vocabulary + 1, np.int64)
-    at = starts
-    entries = np.empty((0, 2), np.int32)
-    for write in range(2):
-        g = 0
-        for y in range(len(offsets) - 1):
-            begin = offsets[y]
-            m = offsets[y + 1] - begin
-            while sizes[g] < m:
-                g += 1
-            for j in range(prefixes[g]):
-                w = np.uint64(ids[begin + j])
-                if write:
-                    entries[at[w], 0] = y
-                    entries[at[w], 1] = m - j
-                    at[w] += 1
-                else:
-                    starts[w + np.uint64(1)] += 1
-        if not write:
-            for w in range(vocabulary):
-                starts[w + 1] += starts[w]
-            at = starts.copy()
-            entries = np.empty((starts[vocabulary], 2), np.int32)
+    g = 0
+    for y in range(len(offsets) - 1):
+        while sizes[g] < offsets[y + 1] - offsets[y]:
+            g += 1
+        for k in range(offsets[y], offsets[y] + prefixes[g]):
+            starts[ids[k] + 1] += 1
+    for w in range(vocabulary):
+        starts[w + 1] += starts[w]
+    at = starts.copy()
+    entries = np.empty((starts[vocabulary], 2), np.int32)
+    g = 0
+    for y in range(len(offsets) - 1):
+        while sizes[g] < offsets[y + 1] - offsets[y]:
+            g += 1
+        for k in range(offsets[y], offsets[y] + prefixes[g]):
+            w = ids[k]
+            entries[at[w], 0] = y
+            entries[at[w], 1] = offsets[y + 1] - k
+            at[w] += 1
     return starts, entries
 
 
 @kernel
-def _costs(offsets, ids, sizes, prefixes, starts, same):
+def _search_costs(offsets, ids, sizes, prefixes, starts, same):
     """Estimated nanoseconds of each probe."""
     out = np.empty(len(offsets) - 1, np.int64)
     g = 0
@@ -380,7 +360,7 @@ def _shared(a, i, n, b, j, m, shared, least):
 
 
 @kernel
-def _probe(
+def _search(
     formula,
     at_least,
     same,
@@ -396,25 +376,19 @@ def _probe(
     ends,
     starts,
     entries,
+    stop,
     seen,
     left,
     right,
     scores,
-    stop,
 ):
-    """Pairs of the probes from ``first`` to ``last``; in one column, with sets before the probe.
-
-    Gives the first probe that is not done, as there may be too little room left, and the number of
-    pairs.
-    """
+    """Pairs of the probes from ``first`` to ``last``; ``seen[y]``: the last probe that met it."""
     least = np.empty(len(sizes), np.int64)  # for the size of the probe and each of the index
     count = 0
     n = 0
     low = high = group = prefix = 0
     for x in range(first, last):
-        if stop[0]:
-            return x, count
-        if count + len(seen) > len(left):
+        if stop[0] or count + len(seen) > len(left):
             return x, count
         begin = offsets[x]
         if offsets[x + 1] - begin != n:
@@ -430,16 +404,16 @@ def _probe(
         limit = x if same else high
         for i in range(prefix):
             w = ids[begin + i]
-            e = starts[w]
+            from_low = starts[w]
             end = starts[w + 1]
-            while e < end:  # to the first entry from ``low`` on
-                middle = (e + end) // 2
+            while from_low < end:
+                middle = (from_low + end) // 2
                 if entries[middle, 0] < low:
-                    e = middle + 1
+                    from_low = middle + 1
                 else:
                     end = middle
             g = group
-            for e in range(np.uint64(e), np.uint64(starts[w + 1])):
+            for e in range(np.uint64(from_low), np.uint64(starts[w + 1])):
                 y = np.int64(entries[e, 0])
                 if y >= limit:
                     break
@@ -462,3 +436,129 @@ def _probe(
                     scores[count] = set_score(formula, shared, n, m)
                     count += 1
     return last, count
+
+
+# -- counting for all pairs -----------------------------------------------------------------------
+
+
+class _Count(_Way):
+    """Counts what each probe shares with all sets of fitting size; a unit is a part's stretch."""
+
+    def prepare(self) -> NDArray[np.int64]:
+        probes, index = self.probes, self.index
+        self.units: int = -(-len(index.rows) // STRETCH)
+        self.inverted = Inverted(index.sets, int(probes.sizes.max(initial=0)))
+        per_pair = PAIR_COST + self.inverted.costs(probes.sets)
+        partners = _partners(
+            self.formula, self.at_least, self.same, probes.sets.offsets, index.sizes, index.ends
+        )
+        costs = (20.0 * self.units + partners * per_pair).astype(np.int64)
+        return np.add.reduceat(costs, np.arange(0, len(costs), PART)) if len(costs) else costs
+
+    def most(self) -> int:
+        return PART * STRETCH
+
+    def scratch(self) -> tuple[NDArray[Any], ...]:
+        counter = self.inverted.counter
+        return np.empty(STRETCH, counter), np.empty(STRETCH, counter)
+
+    def find(self, first: int, last: int, *arrays: NDArray[Any]) -> tuple[int, int]:
+        probes, index = self.probes, self.index
+        return _count(
+            self.formula, self.at_least, self.same, first, last, self.units,
+            probes.sets.offsets, probes.sets.ids, index.sizes, index.ends,
+            *self.inverted.arrays, self.job.stop, *arrays,
+        )  # fmt: skip
+
+
+@kernel
+def _partners(formula, at_least, same, offsets, sizes, ends):
+    """How many sets each probe is compared with."""
+    out = np.zeros(len(offsets) - 1, np.int64)
+    n = low = high = 0
+    for x in range(len(out)):
+        if offsets[x + 1] - offsets[x] != n:
+            n = offsets[x + 1] - offsets[x]
+            low, high = _range(formula, at_least, n, sizes, ends)
+        out[x] = max(0, (min(high, x) if same else high) - low)
+    return out
+
+
+@kernel
+def _range(formula, at_least, n, sizes, ends):
+    """The sets of fitting size for one of ``n`` tokens."""
+    first, last = _window(formula, at_least, n, sizes)
+    if first == last:
+        return 0, 0
+    return ends[first - 1] if first > 0 else 0, ends[last - 1]
+
+
+@kernel
+def _count(
+    formula,
+    at_least,
+    same,
+    first,
+    last,
+    units,
+    offsets,
+    ids,
+    sizes,
+    ends,
+    starts,
+    rows,
+    place,
+    dense,
+    stop,
+    counts,
+    least,
+    left,
+    right,
+    scores,
+):
+    """Pairs of the units from ``first`` to ``last``; ``least``: what each set has to share."""
+    found = 0
+    stretch = len(counts)
+    for unit in range(first, last):
+        if stop[0] or found + PART * stretch > len(left):
+            return unit, found
+        part = unit // units * PART
+        begin = unit % units * stretch
+        n = low = high = 0
+        for x in range(part, min(part + PART, len(offsets) - 1)):
+            if offsets[x + 1] - offsets[x] != n:
+                n = offsets[x + 1] - offsets[x]
+                low, high = _range(formula, at_least, n, sizes, ends)
+                low = max(low, begin)
+                high = min(high, begin + stretch)
+                g = lower_bound(ends, 0, len(ends), low + 1)
+                y = low
+                while y < high:
+                    need = _least_shared(formula, at_least, n, sizes[g])
+                    while y < min(high, ends[g]):
+                        least[y - low] = need
+                        y += 1
+                    g += 1
+            size = (min(high, x) if same else high) - low
+            if size <= 0:
+                continue
+            count_shared(
+                ids, offsets[x], offsets[x + 1], starts, rows, place, dense, low, low + size,
+                counts,
+            )  # fmt: skip
+            for block in range(0, size, 64):
+                block_end = min(block + 64, size)
+                hits = np.uint8(0)
+                for p in range(np.uint64(block), np.uint64(block_end)):
+                    hits |= np.uint8(counts[p] >= least[p])
+                if hits == 0:
+                    continue
+                for p in range(block, block_end):
+                    if counts[p] >= least[p]:
+                        y = low + p
+                        left[found] = x
+                        right[found] = y
+                        m = sizes[lower_bound(ends, 0, len(ends), y + 1)]
+                        scores[found] = set_score(formula, counts[p], n, m)
+                        found += 1
+    return last, found

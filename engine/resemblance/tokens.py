@@ -99,11 +99,13 @@ def parse_tokens(text: str | Tokens) -> Tokens:
     if isinstance(text, Words | Chars):
         return text
     unit, colon, n = text.partition(":") if isinstance(text, str) else ("", "", "")
-    kind = {"words": Words, "chars": Chars}.get(unit.strip().lower())
+    kinds: dict[str, type[Words] | type[Chars]] = {"words": Words, "chars": Chars}
+    kind = kinds.get(unit.strip().lower())
     n = n.strip()
     if kind is None or (colon and not (n.isascii() and n.isdigit() and int(n) > 0)):
         raise ValueError(
-            f"tokens must be words, words:N or chars:N with N from 1, or Words or Chars; got {text!r}"
+            "tokens must be words, words:N or chars:N with N from 1, or a record Words or Chars; "
+            f"got {text!r}"
         )
     return kind(int(n)) if colon else kind()
 
@@ -193,9 +195,10 @@ def token_sets(
     for column in columns:
         lengths = column.lengths
         # at most, by arithmetic; pages of the array that stay unused are never touched
-        most = (
-            (lengths + 1) // 2 if words else np.maximum(lengths - (n - 1), np.minimum(lengths, 1))
-        )
+        if words:
+            most = (lengths + 1) // 2
+        else:
+            most = np.maximum(lengths - (n - 1), np.minimum(lengths, 1))
         buffer = np.empty(int(most.max(initial=0)), np.uint64)
         ids = np.empty(int(most.sum()), np.int32)
         offsets = np.zeros(len(column) + 1, np.int64)
@@ -278,7 +281,7 @@ def hash_tokens(data, begin, end, words, n, power, out):
                     count += 1
                     h = zero
             else:
-                # cannot come to 0 in a word of any practical length, as 0 is not a term
+                # a word's hash is 0, which stands for none, once in 2^64 words
                 h = np.uint64(h * HASH_BASE + (np.uint64(c) + one))
         if h != zero:
             out[count] = _mixed(h)

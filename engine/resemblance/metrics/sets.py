@@ -7,6 +7,7 @@ kernels counts what is shared and :func:`set_score` says what it is worth.
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -32,6 +33,9 @@ from resemblance.tokens import (
 )
 
 JACCARD, DICE, OVERLAP, COSINE = range(4)
+
+ONE_WORD = Words()
+TWO_CHARS = Chars(2)
 
 
 @dataclass(frozen=True)
@@ -115,7 +119,7 @@ class Jaccard(SetMetric):
     source: ClassVar[str] = "Jaccard 1912"
     formula: ClassVar[int] = JACCARD
 
-    tokens: Tokens = Words()
+    tokens: Tokens = ONE_WORD
     multiset: bool = False
 
 
@@ -148,7 +152,7 @@ class Dice(SetMetric):
     source: ClassVar[str] = "Dice 1945"
     formula: ClassVar[int] = DICE
 
-    tokens: Tokens = Chars(2)
+    tokens: Tokens = TWO_CHARS
     multiset: bool = True
 
 
@@ -182,7 +186,7 @@ class Overlap(SetMetric):
     source: ClassVar[str] = "Szymkiewicz 1934, Simpson 1943"
     formula: ClassVar[int] = OVERLAP
 
-    tokens: Tokens = Words()
+    tokens: Tokens = ONE_WORD
     multiset: bool = False
 
 
@@ -218,7 +222,7 @@ class Cosine(SetMetric):
     source: ClassVar[str] = "Ochiai 1957, Salton 1983"
     formula: ClassVar[int] = COSINE
 
-    tokens: Tokens = Words()
+    tokens: Tokens = ONE_WORD
     multiset: bool = False
 
 
@@ -268,36 +272,64 @@ DENSE = 64
 SCORE_COST = 0.6
 """Nanoseconds of a score, apart from the tokens."""
 
+BYTE_COST = 0.02
+"""Nanoseconds of a byte of a frequent token's row."""
+
+LIST_COST = 2.0
+"""Nanoseconds of an entry of a rare token's list."""
+
+
+class Inverted:
+    """The sets of a column by token, ready for counting what a set shares with each.
+
+    Rare tokens add 1 for each set of their list; frequent ones, whose lists would be long, add a
+    row of bytes, which the machine does for a whole register at once.
+
+    Parameters
+    ----------
+    sets : TokenSets
+        The column.
+    largest : int
+        Size of the largest set to count for.
+    """
+
+    def __init__(self, sets: TokenSets, largest: int) -> None:
+        n = len(sets)
+        self.starts, self.rows = postings(sets.offsets, sets.ids, sets.vocabulary)
+        held = np.diff(self.starts)
+        frequent = np.flatnonzero(held >= max(n // DENSE, 1))
+        # rows of bytes take no more than some times the memory of the lists
+        most = max(1 << 26, 8 * len(sets.ids)) // max(n, 1)
+        if len(frequent) > most:
+            frequent = frequent[np.argsort(-held[frequent], kind="stable")[:most]]
+        self.place = np.full(sets.vocabulary, -1, np.int64)
+        self.place[frequent] = np.arange(len(frequent)) * n
+        self.dense = _dense_rows(frequent, self.starts, self.rows, n)
+        largest = min(largest, int(sets.sizes.max(initial=0)))
+        self.counter = np.uint8 if largest < 255 else np.int32
+        self._costs = np.where(self.place >= 0, BYTE_COST, LIST_COST * held / max(n, 1))
+
+    @property
+    def arrays(self) -> tuple[NDArray[Any], ...]:
+        """What :func:`count_shared` takes."""
+        return self.starts, self.rows, self.place, self.dense
+
+    def costs(self, sets: TokenSets) -> NDArray[np.float64]:
+        """Estimated nanoseconds of counting, for each of some sets and each set of the column."""
+        return _sums(sets.offsets, sets.ids, self._costs)
+
 
 class SetScorer:
-    """Scores by counting shared tokens, a stretch of patterns for each text at a time.
-
-    Rare tokens add 1 for each pattern of their list; frequent ones, whose lists would be long,
-    add a row of bytes, which the machine does for a whole register at once.
-    """
+    """Scores by counting shared tokens, a stretch of patterns for each text at a time."""
 
     def __init__(self, formula: int, texts: TokenSets, patterns: TokenSets) -> None:
         self.columns: NDArray[np.int64] = np.arange(len(patterns))
         self._formula = formula
         self._texts = texts
-        self._starts, self._rows = postings(patterns.offsets, patterns.ids, patterns.vocabulary)
+        self._inverted = Inverted(patterns, int(texts.sizes.max(initial=0)))
         self._sizes = patterns.sizes.astype(np.float64)
-        n = len(patterns)
-        held = np.diff(self._starts)
-        frequent = np.flatnonzero(held >= max(n // DENSE, 1))
-        # rows of bytes take no more than some times the memory of the lists
-        most = max(1 << 26, 8 * len(patterns.ids)) // max(n, 1)
-        if len(frequent) > most:
-            frequent = frequent[np.argsort(-held[frequent], kind="stable")[:most]]
-        self._place = np.full(patterns.vocabulary, -1, np.int64)
-        self._place[frequent] = np.arange(len(frequent)) * n
-        self._dense = _dense_rows(frequent, self._starts, self._rows, n)
-        largest = min(texts.sizes.max(initial=0), patterns.sizes.max(initial=0))
-        self._counter = np.uint8 if largest < 256 else np.int32
-        dense = np.bincount(frequent, minlength=patterns.vocabulary)
-        #: nanoseconds of a text's tokens for each pattern
-        per_token = np.where(dense > 0, 0.02, 2.0 * held / max(n, 1))
-        self._costs = _sums(texts.offsets, texts.ids, per_token)
+        self._costs = self._inverted.costs(texts) + SCORE_COST
+        self._local = threading.local()
 
     def parts(self, rows: NDArray[np.int64], most: int) -> list[NDArray[np.int64]]:
         """Cut rows of the texts into parts, each of at most ``most`` rows."""
@@ -313,7 +345,7 @@ class SetScorer:
         self, part: NDArray[np.int64], low: int, high: int
     ) -> Iterator[tuple[int, int, int]]:
         """Stretches ``columns[first:last]`` that hold all pattern rows from ``low`` to ``high``."""
-        cost = SCORE_COST * len(part) + float(self._costs[part].sum())
+        cost = float(self._costs[part].sum())
         for first in range(low, high, STRETCH):
             last = min(first + STRETCH, high)
             yield first, last, int(cost * (last - first)) + 1000
@@ -321,14 +353,23 @@ class SetScorer:
     def scores(
         self, program: NDArray[np.int64], first: int, last: int, job: Job
     ) -> NDArray[np.float64]:
-        """Similarities, shape (rows of the part, last - first), C-contiguous."""
-        out = np.empty((len(program), last - first))
-        counts = np.empty(last - first, self._counter)
+        """Similarities, shape (rows of the part, last - first), C-contiguous.
+
+        They last until this thread asks for the next ones: fresh memory would cost as much again.
+        """
+        out = self._buffer(len(program) * (last - first)).reshape(len(program), last - first)
+        counts = np.empty(last - first, self._inverted.counter)
         _scores(
-            self._formula, self._texts.offsets, self._texts.ids, program, self._starts, self._rows,
-            self._place, self._dense, self._sizes, first, last, counts, out, job.stop,
+            self._formula, self._texts.offsets, self._texts.ids, program, *self._inverted.arrays,
+            self._sizes, first, last, counts, out, job.stop,
         )  # fmt: skip
         return out
+
+    def _buffer(self, size: int) -> NDArray[np.float64]:
+        buffer: NDArray[np.float64] | None = getattr(self._local, "buffer", None)
+        if buffer is None or len(buffer) < size:
+            buffer = self._local.buffer = np.empty(size)
+        return buffer[:size]
 
 
 @kernel
@@ -364,21 +405,40 @@ def lower_bound(values, first, last, value):
 
 
 @kernel
-def _count_shared(ids, begin, end, starts, rows, place, dense, first, last, counts):
-    """``counts[p - first]``: tokens of one text that pattern ``p`` has, for ``first <= p < last``."""
+def count_shared(ids, begin, end, starts, rows, place, dense, first, last, counts):
+    """``counts[p - first]``: tokens of one text that ``p`` has, a pattern from ``first`` on."""
     size = np.uint64(last - first)
-    counts[:] = 0
+    for p in range(size):
+        counts[p] = 0
+    # frequent tokens four at a time, so that the counts are fetched and stored less often
+    waiting = 0
+    a = b = c = np.uint64(0)
     for k in range(begin, end):
         w = ids[k]
-        if place[w] >= 0:
-            at = np.uint64(place[w] + first)
-            for p in range(size):
-                counts[p] += dense[at + p]
-        else:
+        at = place[w]
+        if at < 0:
             e = lower_bound(rows, starts[w], starts[w + 1], first)
             while e < starts[w + 1] and rows[e] < last:
                 counts[np.uint64(rows[e] - first)] += 1
                 e += 1
+            continue
+        d = np.uint64(at + first)
+        if waiting == 3:
+            for p in range(size):
+                counts[p] += dense[a + p] + dense[b + p] + dense[c + p] + dense[d + p]
+            waiting = 0
+            continue
+        waiting += 1
+        a, b, c = b, c, d
+    if waiting > 0:
+        for p in range(size):
+            counts[p] += dense[c + p]
+    if waiting > 1:
+        for p in range(size):
+            counts[p] += dense[b + p]
+    if waiting > 2:
+        for p in range(size):
+            counts[p] += dense[a + p]
 
 
 @kernel
@@ -397,7 +457,7 @@ def _scores(
             for p in range(len(to)):
                 to[p] = np.float64(others[p] == 0)
             continue
-        _count_shared(ids, begin, begin + size, starts, rows, place, dense, first, last, counts)
+        count_shared(ids, begin, begin + size, starts, rows, place, dense, first, last, counts)
         if formula == JACCARD:
             for p in range(len(to)):
                 to[p] = _score(JACCARD, counts[p], size, others[p])
@@ -426,20 +486,9 @@ def _full(m):
 
 
 def _meet(width):
-    """Kernels for at most ``width`` tokens a side, of which ``a`` has the fewer."""
-
-    @kernel
-    def matched(a, m, b, n):
-        """Tokens of ``a`` with a partner of their own in ``b``."""
-        free = _full(m)
-        for j in range(np.uint64(n)):
-            hit = match_bits(a, 0, b[j], width) & free
-            free ^= hit & (~hit + np.uint64(1))
-        return m - bit_count(free)
-
     @kernel
     def different(a, m, b, n):
-        """Different tokens of ``a`` that are in ``b``."""
+        """Different tokens among the ``m`` of ``a`` that are in ``b``."""
         full = _full(m)
         found = np.uint64(0)
         for j in range(np.uint64(n)):
@@ -448,11 +497,21 @@ def _meet(width):
             found |= hit & (~hit + np.uint64(1))
         return bit_count(found)
 
-    return matched, different
+    @kernel
+    def meet(a, m, b, n, multiset):
+        """Shared tokens and sizes of two sets; ``a``, and in sets ``b``, is within the width."""
+        if not multiset:
+            return different(a, m, b, n), different(a, m, a, m), different(b, n, b, n)
+        free = _full(m)
+        for j in range(np.uint64(n)):
+            hit = match_bits(a, 0, b[j], width) & free
+            free ^= hit & (~hit + np.uint64(1))
+        return m - bit_count(free), m, n
+
+    return meet
 
 
-_matched_16, _different_16 = _meet(16)
-_matched_64, _different_64 = _meet(64)
+_meet_16, _meet_32, _meet_64 = _meet(16), _meet(32), _meet(64)
 
 
 @kernel
@@ -527,21 +586,15 @@ def _pairs(
         row_b = rows_b[i]
         size_a = hash_tokens(data_a, offsets_a[row_a], offsets_a[row_a + 1], words, n, power, a)
         size_b = hash_tokens(data_b, offsets_b[row_b], offsets_b[row_b + 1], words, n, power, b)
-        if max(size_a, size_b) > SHORT:
+        width = size_a if multiset else max(size_a, size_b)
+        if width <= 16:
+            shared, size_a, size_b = _meet_16(a, size_a, b, size_b, multiset)
+        elif width <= 32:
+            shared, size_a, size_b = _meet_32(a, size_a, b, size_b, multiset)
+        elif width <= SHORT and size_b <= SHORT:
+            shared, size_a, size_b = _meet_64(a, size_a, b, size_b, multiset)
+        else:
             shared, size_a, size_b = _by_table(
                 a, size_a, b, size_b, multiset, keys, stamps, counts, i
             )
-        elif multiset:
-            if size_a <= 16:
-                shared = _matched_16(a, size_a, b, size_b)
-            else:
-                shared = _matched_64(a, size_a, b, size_b)
-        elif max(size_a, size_b) <= 16:
-            shared = _different_16(a, size_a, b, size_b)
-            size_a = _different_16(a, size_a, a, size_a)
-            size_b = _different_16(b, size_b, b, size_b)
-        else:
-            shared = _different_64(a, size_a, b, size_b)
-            size_a = _different_64(a, size_a, a, size_a)
-            size_b = _different_64(b, size_b, b, size_b)
         out[i] = set_score(formula, shared, size_a, size_b)
