@@ -16,6 +16,7 @@ from resemblance.metrics import Metric, resolve
 from resemblance.strings import Distinct, Strings
 from resemblance.threshold import check_threshold
 from resemblance.tiles import Job, Progress
+from resemblance.tokens import is_space
 
 if TYPE_CHECKING:
     from resemblance.normalize import Normalize
@@ -172,31 +173,12 @@ def _edges(
 
 
 @kernel
-def _is_space(c):
-    """Is it white space to ``str.isspace`` and ``str.split``?"""
-    return (
-        c == 32
-        or 9 <= c <= 13
-        or 28 <= c <= 31
-        or c == 0x85
-        or c == 0xA0
-        or c == 0x1680
-        or 0x2000 <= c <= 0x200A
-        or c == 0x2028
-        or c == 0x2029
-        or c == 0x202F
-        or c == 0x205F
-        or c == 0x3000
-    )
-
-
-@kernel
 def _blank(data, offsets):
     """Rows of nothing but white space."""
     out = np.ones(len(offsets) - 1, np.bool_)
     for i in range(len(out)):
         for c in data[offsets[i] : offsets[i + 1]]:
-            if not _is_space(c):
+            if not is_space(c):
                 out[i] = False
                 break
     return out

@@ -439,6 +439,24 @@ def _ov_less(a, b):
     return lambda a, b: _less(a, b)
 
 
+def equal(a: Any, b: Any) -> Any:
+    """All bits of a lane set where both are the same, else none."""
+    return np.where(a == b, ~a.dtype.type(0), a.dtype.type(0))
+
+
+@intrinsic
+def _equal(typingctx: Any, a: Any, b: Any) -> Any:
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        return builder.sext(builder.icmp_unsigned("==", args[0], args[1]), args[0].type)
+
+    return a(a, b), codegen
+
+
+@overload(equal, inline="always")
+def _ov_equal(a, b):
+    return lambda a, b: _equal(a, b)
+
+
 def nonzero(v: Any) -> Any:
     """All bits of a lane set where it is not 0, else none."""
     return np.where(v != 0, ~v.dtype.type(0), v.dtype.type(0))

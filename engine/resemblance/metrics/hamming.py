@@ -6,10 +6,23 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from resemblance.jit import inlined
+import numpy as np
+
+from resemblance.jit import inlined, kernel
+from resemblance.lanes import LEVELS, VECTOR_BYTES, LaneClass
 from resemblance.metrics.automata import LONGER, automaton
 from resemblance.metrics.base import CountingMetric
-from resemblance.simd import double, double_in, popcount, splat
+from resemblance.simd import (
+    double,
+    double_in,
+    equal,
+    increment,
+    less,
+    load,
+    popcount,
+    splat,
+    store,
+)
 from resemblance.strings import Strings
 
 
@@ -55,7 +68,7 @@ class Hamming(CountingMetric):
 
     @property
     def lane_kernels(self) -> Mapping[int, Any]:
-        return PLACES.lanes
+        return LANE_KERNELS
 
     @property
     def pairs_kernel(self) -> Any:
@@ -148,3 +161,106 @@ def _count(state, mask):
 
 PLACES = automaton(2, 1, _start, _step, _count, None)
 BEGINNING = automaton(2, 1, _start, _prefix_step, _count, None)
+
+
+# -- Hamming distance, a byte for each pattern ----------------------------------------------------
+
+LANES = VECTOR_BYTES
+WIDTH = 2 * LANES
+
+ABSENT = 255
+"""Byte of a place that a pattern does not have; texts have 0 for characters of no pattern."""
+
+
+@kernel
+def _bytes(
+    starts, loads, saves, texts, lengths, codes, alphabet_of, alphabet, data, offsets, rows, first,
+    blocks, width, out, stop,
+):  # fmt: skip
+    """As the lane kernels of an automaton, but comparing characters themselves.
+
+    ``width`` is the number of patterns of a block. Gives False, with nothing done, if the patterns
+    are too long or have too many different characters for bytes.
+    """
+    n = len(lengths)
+    byte = np.zeros(alphabet + 1, np.uint8)
+    begin = first * width
+    end = min(begin + blocks * width, len(rows))
+    longest = 0
+    used = 0
+    for p in range(begin, end):
+        longest = max(longest, offsets[rows[p] + 1] - offsets[rows[p]])
+        for c in data[offsets[rows[p]] : offsets[rows[p] + 1]]:
+            if alphabet_of[c] != 0 and byte[alphabet_of[c]] == 0:
+                used += 1
+                if used == ABSENT:
+                    return False
+                byte[alphabet_of[c]] = used
+    if longest >= ABSENT:
+        return False
+    deepest = 0
+    for t in range(n):
+        deepest = max(deepest, lengths[t])
+    characters = np.empty(max(longest, deepest) * WIDTH, np.uint8)
+    sizes = np.zeros(WIDTH, np.uint8)
+    same = np.zeros(WIDTH, np.uint8)
+    gap = np.zeros(WIDTH, np.uint8)
+    saved = np.zeros((LEVELS + 2) * WIDTH, np.uint8)
+    depth = np.zeros(LEVELS + 2, np.int64)
+    for group in range(begin, end, WIDTH):
+        filled = min(WIDTH, end - group)
+        characters[:] = np.uint8(ABSENT)
+        sizes[:] = np.uint8(0)
+        for lane in range(filled):
+            row = rows[group + lane]
+            lo = offsets[row]
+            sizes[lane] = offsets[row + 1] - lo
+            for k in range(offsets[row + 1] - lo):
+                c = byte[alphabet_of[data[lo + k]]]
+                characters[k * WIDTH + lane] = c if c > 0 else ABSENT
+        z1 = load(sizes, 0, LANES)
+        z2 = load(sizes, LANES, LANES)
+        for r in range(len(loads)):
+            if stop[0]:
+                return True
+            at = loads[r] * WIDTH
+            same1 = load(saved, at, LANES)
+            same2 = load(saved, at + LANES, LANES)
+            place = depth[loads[r]] * WIDTH
+            for k in range(starts[r], starts[r + 1]):
+                c = splat(z1, byte[codes[k]])
+                same1 = increment(same1, equal(load(characters, place, LANES), c))
+                same2 = increment(same2, equal(load(characters, place + LANES, LANES), c))
+                place += WIDTH
+            depth[saves[r]] = depth[loads[r]] + starts[r + 1] - starts[r]
+            at = saves[r] * WIDTH
+            store(saved, at, same1)
+            store(saved, at + LANES, same2)
+            if texts[r] >= 0:
+                store(same, 0, same1)
+                store(same, LANES, same2)
+                text = splat(z1, min(lengths[texts[r]], ABSENT))
+                store(gap, 0, (z1 - text) & less(text, z1))
+                store(gap, LANES, (z2 - text) & less(text, z2))
+                for lo in range(0, filled, width):
+                    at = ((group - begin + lo) // width * n + texts[r]) * width
+                    for lane in range(np.uint64(min(width, filled - lo))):
+                        here = np.uint64(lo) + lane
+                        delta = np.int64(gap[here]) - np.int64(same[here])
+                        out[np.uint64(at) + lane] = delta
+    return True
+
+
+def _lane_kernel(bits: int) -> Any:
+    width = LaneClass(bits, np.empty(0, np.int64)).width
+
+    def count_same(*args: Any) -> None:
+        """Bytes where they do, else bits."""
+        *before, _, out, stop = args
+        if not _bytes(*before, width, out, stop):
+            PLACES.lanes[bits](*args)
+
+    return count_same
+
+
+LANE_KERNELS: Mapping[int, Any] = {bits: _lane_kernel(bits) for bits in (8, 16, 32, 64, 0)}

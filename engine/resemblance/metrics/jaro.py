@@ -397,7 +397,7 @@ def _lane_kernel(dtype):
                 data, offsets, rows[begin : begin + filled], code, small, slot, table, mask, sizes
             )
             for lane in range(filled):
-                m[lane] = max(np.int64(sizes[lane]), 1)
+                m[lane] = max(np.float64(sizes[lane]), 1.0)
                 inverse_m[lane] = 1.0 / m[lane]
             before = -1
             for t in range(texts):
@@ -473,8 +473,8 @@ def _finish(matches, different, m, inverse_m, n, floor, above, flags, out):
         for lane in range(len(out)):
             out[lane] = 0.0
             if matches[lane] > 0:
-                found = np.int64(matches[lane])
-                out[lane] = _jaro(found, np.int64(different[lane]), m[lane], length, floor)
+                count = np.int64(matches[lane])
+                out[lane] = _jaro(count, np.int64(different[lane]), m[lane], length, floor)
             flags[lane] = out[lane] > above
         return
     inverse_n = 1.0 / length
@@ -484,8 +484,9 @@ def _finish(matches, different, m, inverse_m, n, floor, above, flags, out):
     for lane in range(np.uint64(len(out))):
         found = np.float64(matches[lane])
         t = np.float64(different[lane] >> shift) * half
+        least = found if found > 1.0 else 1.0
         score = quotient(found, m[lane], inverse_m[lane]) + quotient(found, length, inverse_n)
-        score = quotient(score + (found - t) / max(found, 1.0), 3.0, third)
+        score = quotient(score + (found - t) / least, 3.0, third)
         out[lane] = score
         flags[lane] = score > above
 
@@ -562,7 +563,7 @@ def _multiword_kernel():
             )
             used = np.zeros(words * width, dtype)
             for lane in range(filled):
-                m[lane] = max(np.int64(sizes[lane]), 1)
+                m[lane] = max(np.float64(sizes[lane]), 1.0)
                 inverse_m[lane] = 1.0 / m[lane]
             for t in range(texts):
                 if stop[0]:
