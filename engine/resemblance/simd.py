@@ -439,6 +439,43 @@ def _ov_less(a, b):
     return lambda a, b: _less(a, b)
 
 
+def smaller(a: Any, b: Any) -> Any:
+    """The smaller of two unsigned integers, in each lane."""
+    return np.minimum(a, b)
+
+
+@intrinsic
+def _smaller(typingctx: Any, a: Any, b: Any) -> Any:
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        return builder.select(builder.icmp_unsigned("<", args[0], args[1]), args[0], args[1])
+
+    return a(a, b), codegen
+
+
+@overload(smaller, inline="always")
+def _ov_smaller(a, b):
+    return lambda a, b: _smaller(a, b)
+
+
+def choose(on: Any, a: Any, b: Any) -> Any:
+    """Lanes of ``a`` where ``on`` is not 0, else of ``b``."""
+    return np.where(on != 0, a, b)
+
+
+@intrinsic
+def _choose(typingctx: Any, on: Any, a: Any, b: Any) -> Any:
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        bits = builder.icmp_unsigned("!=", args[0], _constant(args[0].type, 0))
+        return builder.select(bits, args[1], args[2])
+
+    return a(on, a, b), codegen
+
+
+@overload(choose, inline="always")
+def _ov_choose(on, a, b):
+    return lambda on, a, b: _choose(on, a, b)
+
+
 def equal(a: Any, b: Any) -> Any:
     """All bits of a lane set where both are the same, else none."""
     return np.where(a == b, ~a.dtype.type(0), a.dtype.type(0))
@@ -478,22 +515,12 @@ def _ov_nonzero(v):
 
 def increment(v: Any, where: Any) -> Any:
     """1 more in each lane in which ``where`` is not 0."""
-    return np.where(where != 0, v + v.dtype.type(1), v)
-
-
-@intrinsic
-def _increment(typingctx: Any, v: Any, where: Any) -> Any:
-    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        more = builder.add(args[0], _constant(args[0].type, 1))
-        on = builder.icmp_unsigned("!=", args[1], _constant(args[1].type, 0))
-        return builder.select(on, more, args[0])
-
-    return v(v, where), codegen
+    return choose(where, v + splat(v, 1), v)
 
 
 @overload(increment, inline="always")
 def _ov_increment(v, where):
-    return lambda v, where: _increment(v, where)
+    return lambda v, where: choose(where, v + splat(v, 1), v)
 
 
 # -- lanes to scalars -----------------------------------------------------------------------------

@@ -17,10 +17,23 @@ from typing import Any, ClassVar
 import numpy as np
 
 from resemblance.jit import inlined, kernel
-from resemblance.lanes import code_table
+from resemblance.lanes import VECTOR_BYTES, code_table
 from resemblance.metrics.automata import ADDED, automaton
 from resemblance.metrics.base import CountingMetric
-from resemblance.simd import bit_count, double, double_in, match_bits, popcount, splat, top_bit
+from resemblance.simd import (
+    bit_count,
+    choose,
+    double,
+    double_in,
+    equal,
+    load,
+    match_bits,
+    popcount,
+    smaller,
+    splat,
+    store,
+    top_bit,
+)
 from resemblance.strings import put
 
 
@@ -262,14 +275,7 @@ def _long(a, b, limit, measure, scratch, pad, stop):
     hns = room[len(room) // 2 :]
     if len(a) > len(b):
         a, b = b, a
-    lo = 0
-    while lo < len(a) and a[lo] == b[lo]:
-        lo += 1
-    hi = 0
-    while hi < len(a) - lo and a[len(a) - 1 - hi] == b[len(b) - 1 - hi]:
-        hi += 1
-    a = a[lo : len(a) - hi]
-    b = b[lo : len(b) - hi]
+    a, b = _trimmed(a, b)
     limit = min(limit, len(b))
     # A distance that is small for the lengths is found in a narrow band, tripled until it holds.
     band = max(GROUP, len(b) - len(a))
@@ -331,6 +337,15 @@ ALIGNMENT = automaton(4, 3, _osa_start, _osa_step, _osa_count, None)
 # -- Damerau-Levenshtein --------------------------------------------------------------------------
 
 
+DAMERAU_LANES = VECTOR_BYTES // 2
+"""Pairs that are met together, a lane of 16 bits each."""
+
+DAMERAU_BATCH = 16 * DAMERAU_LANES
+"""Pairs that are sorted by length for that."""
+
+DAMERAU_LONGEST = 255
+
+
 @kernel
 def _damerau_pairs(
     data_a, offsets_a, rows_a, data_b, offsets_b, rows_b, allowed, measure, out, stop
@@ -344,20 +359,154 @@ def _damerau_pairs(
     above = np.empty(longest + 2, np.int64)
     row = np.empty(longest + 2, np.int64)
     before_swap = np.empty(longest + 2, np.int64)
-    for i in range(len(rows_a)):
+    starts = np.zeros(DAMERAU_LONGEST + 2, np.int64)
+    waiting = np.empty(DAMERAU_BATCH, np.int64)
+    order = np.empty(DAMERAU_BATCH, np.int64)
+    texts = np.empty((DAMERAU_LONGEST + 1) * DAMERAU_LANES, np.uint16)
+    others = np.empty((DAMERAU_LONGEST + 1) * DAMERAU_LANES, np.uint16)
+    cells = np.empty(4 * (DAMERAU_LONGEST + 2) * DAMERAU_LANES, np.uint16)
+    for first in range(0, len(rows_a), DAMERAU_BATCH):
         if stop[0]:
             return
-        a = data_a[offsets_a[rows_a[i]] : offsets_a[rows_a[i] + 1]]
-        b = data_b[offsets_b[rows_b[i]] : offsets_b[rows_b[i] + 1]]
-        lo = 0
-        while lo < len(a) and lo < len(b) and a[lo] == b[lo]:
-            lo += 1
-        hi = 0
-        while hi < min(len(a), len(b)) - lo and a[len(a) - 1 - hi] == b[len(b) - 1 - hi]:
-            hi += 1
-        out[i] = _damerau(
-            a[lo : len(a) - hi], b[lo : len(b) - hi], last_row, above, row, before_swap, stop
-        )
+        count = 0
+        starts[:] = 0
+        for i in range(first, min(first + DAMERAU_BATCH, len(rows_a))):
+            lo_a, hi_a = offsets_a[rows_a[i]], offsets_a[rows_a[i] + 1]
+            lo_b, hi_b = offsets_b[rows_b[i]], offsets_b[rows_b[i] + 1]
+            if max(hi_a - lo_a, hi_b - lo_b) > DAMERAU_LONGEST:
+                a, b = _trimmed(data_a[lo_a:hi_a], data_b[lo_b:hi_b])
+                out[i] = _damerau(a, b, last_row, above, row, before_swap, stop)
+            else:
+                waiting[count] = i
+                count += 1
+                starts[max(hi_a - lo_a, hi_b - lo_b) + 1] += 1
+        # by the longer string, so that the lanes of a vector need about as many cells
+        for c in range(DAMERAU_LONGEST + 1):
+            starts[c + 1] += starts[c]
+        for p in range(count):
+            i = waiting[p]
+            m = offsets_a[rows_a[i] + 1] - offsets_a[rows_a[i]]
+            n = offsets_b[rows_b[i] + 1] - offsets_b[rows_b[i]]
+            order[starts[max(m, n)]] = i
+            starts[max(m, n)] += 1
+        for begin in range(0, count, DAMERAU_LANES):
+            if stop[0]:
+                return
+            _damerau_lanes(
+                data_a, offsets_a, rows_a, data_b, offsets_b, rows_b,
+                order[begin : min(begin + DAMERAU_LANES, count)], last_row, texts, others, cells,
+                out,
+            )  # fmt: skip
+
+
+@kernel
+def _damerau_lanes(
+    data_a, offsets_a, rows_a, data_b, offsets_b, rows_b, pairs, code, texts, others, cells, out
+):
+    """As :func:`_damerau`, for some pairs of at most 255 characters, a lane each.
+
+    What a row of the matrix needs to know of the rows above is held for each column: that row, the
+    cells before a swap, and the row in which this column's character came last.
+    """
+    lanes = DAMERAU_LANES
+    rows = 0
+    columns = 0
+    for lane in range(len(pairs)):
+        i = pairs[lane]
+        rows = max(rows, offsets_a[rows_a[i] + 1] - offsets_a[rows_a[i]])
+        columns = max(columns, offsets_b[rows_b[i] + 1] - offsets_b[rows_b[i]])
+    # beyond the ends of strings nothing is equal, and what becomes of those cells does not matter
+    texts[: rows * lanes] = np.uint16(0xFFFF)
+    others[: columns * lanes] = np.uint16(0xFFFE)
+    for lane in range(len(pairs)):
+        i = pairs[lane]
+        lo_a, hi_a = offsets_a[rows_a[i]], offsets_a[rows_a[i] + 1]
+        lo_b, hi_b = offsets_b[rows_b[i]], offsets_b[rows_b[i] + 1]
+        used = 0
+        for k in range(lo_a, hi_a):
+            c = data_a[k]
+            if code[c] == 0:
+                used += 1
+                code[c] = used
+            texts[(k - lo_a) * lanes + lane] = code[c]
+        for k in range(lo_b, hi_b):
+            if code[data_b[k]] != 0:
+                others[(k - lo_b) * lanes + lane] = code[data_b[k]]
+        for k in range(lo_a, hi_a):
+            code[data_a[k]] = 0
+    size = (columns + 2) * lanes
+    row = 0
+    above = size
+    before_swap = 2 * size
+    last_row = 3 * size
+    like = load(texts, 0, lanes)
+    one = splat(like, 1)
+    none = splat(like, 0xFFFF)
+    never = splat(like, 0x3FFF)
+    store(cells, row, never)
+    store(cells, above, never)
+    for j in range(columns + 1):
+        at = (j + 1) * lanes
+        store(cells, row + at, splat(like, j))
+        store(cells, before_swap + at, never)
+        store(cells, last_row + at, none)
+    for lane in range(len(pairs)):
+        i = pairs[lane]
+        if offsets_a[rows_a[i] + 1] == offsets_a[rows_a[i]]:
+            out[i] = offsets_b[rows_b[i] + 1] - offsets_b[rows_b[i]]
+    for i in range(1, rows + 1):
+        row, above = above, row
+        here = splat(like, i)
+        letter = load(texts, (i - 1) * lanes, lanes)
+        last_column = none
+        swap = never
+        diagonal_above = load(cells, row + lanes, lanes)
+        store(cells, row, never)
+        store(cells, row + lanes, here)
+        left = here
+        diagonal = load(cells, above + lanes, lanes)
+        for j in range(1, columns + 1):
+            at = (j + 1) * lanes
+            column = splat(like, j)
+            same = equal(letter, load(others, (j - 1) * lanes, lanes))
+            up = load(cells, above + at, lanes)
+            best = smaller(smaller(up, left) + one, diagonal + choose(same, one - one, one))
+            swapped = load(cells, before_swap + at, lanes)
+            seen = load(cells, last_row + at, lanes)
+            beside = equal(column - last_column, one)
+            below = equal(here - seen, one)
+            by_swap = choose(
+                beside,
+                swapped + here - seen,
+                choose(below, swap + column - last_column, never),
+            )
+            best = choose(same, best, smaller(best, by_swap))
+            last_column = choose(same, column, last_column)
+            before = load(cells, above + at - 2 * lanes, lanes)
+            store(cells, before_swap + at, choose(same, before, swapped))
+            swap = choose(same, diagonal_above, swap)
+            store(cells, last_row + at, choose(same, here, seen))
+            diagonal_above = load(cells, row + at, lanes)
+            store(cells, row + at, best)
+            left = best
+            diagonal = up
+        for lane in range(len(pairs)):
+            p = pairs[lane]
+            if offsets_a[rows_a[p] + 1] - offsets_a[rows_a[p]] == i:
+                n = offsets_b[rows_b[p] + 1] - offsets_b[rows_b[p]]
+                out[p] = cells[row + (n + 1) * lanes + lane]
+
+
+@kernel
+def _trimmed(a, b):
+    """Two strings without the beginning and the ending they have in common."""
+    lo = 0
+    while lo < len(a) and lo < len(b) and a[lo] == b[lo]:
+        lo += 1
+    hi = 0
+    while hi < min(len(a), len(b)) - lo and a[len(a) - 1 - hi] == b[len(b) - 1 - hi]:
+        hi += 1
+    return a[lo : len(a) - hi], b[lo : len(b) - hi]
 
 
 @kernel

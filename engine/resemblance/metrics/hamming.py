@@ -72,7 +72,7 @@ class Hamming(CountingMetric):
 
     @property
     def pairs_kernel(self) -> Any:
-        return PLACES.pairs
+        return _pairs
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ class Prefix(CountingMetric):
 
     @property
     def pairs_kernel(self) -> Any:
-        return BEGINNING.pairs
+        return _prefix_pairs
 
 
 @dataclass(frozen=True)
@@ -264,3 +264,36 @@ def _lane_kernel(bits: int) -> Any:
 
 
 LANE_KERNELS: Mapping[int, Any] = {bits: _lane_kernel(bits) for bits in (8, 16, 32, 64, 0)}
+
+
+# -- single pairs ---------------------------------------------------------------------------------
+
+
+@kernel
+def _pairs(data_a, offsets_a, rows_a, data_b, offsets_b, rows_b, allowed, measure, out, stop):
+    """``out[i]``: Hamming distance of string ``rows_a[i]`` and ``rows_b[i]``."""
+    for i in range(len(rows_a)):
+        lo_a = np.uint64(offsets_a[rows_a[i]])
+        lo_b = np.uint64(offsets_b[rows_b[i]])
+        m = offsets_a[rows_a[i] + 1] - offsets_a[rows_a[i]]
+        n = offsets_b[rows_b[i] + 1] - offsets_b[rows_b[i]]
+        same = 0
+        for k in range(np.uint64(min(m, n))):
+            same += int(data_a[lo_a + k] == data_b[lo_b + k])
+        out[i] = max(m, n) - same
+
+
+@kernel
+def _prefix_pairs(
+    data_a, offsets_a, rows_a, data_b, offsets_b, rows_b, allowed, measure, out, stop
+):
+    """As :func:`_pairs`, for the longer length less the common beginning."""
+    for i in range(len(rows_a)):
+        lo_a = offsets_a[rows_a[i]]
+        lo_b = offsets_b[rows_b[i]]
+        m = offsets_a[rows_a[i] + 1] - lo_a
+        n = offsets_b[rows_b[i] + 1] - lo_b
+        k = 0
+        while k < min(m, n) and data_a[lo_a + k] == data_b[lo_b + k]:
+            k += 1
+        out[i] = max(m, n) - k

@@ -759,42 +759,44 @@ def _one_word(pattern, m, text, n):
     """Matches of a pattern (the first ``m`` of 64 bytes) and a text, and how many differ."""
     one = np.uint64(1)
     reach = _reach(m, n)
-    all_places = ~np.uint64(0) >> np.uint64(64 - m)
-    window = all_places
-    if reach < 63:
-        window = (one << np.uint64(reach + 1)) - one
-    used = np.uint64(0)
-    hits = np.uint64(0)  # of the text; it may be longer than a word, then they are found again
-    for k in range(min(n, m + reach)):
-        free = match_bits(pattern, 0, text[k], 64) & window & all_places & ~used
-        used |= free & (np.uint64(0) - free)
-        if k < 64 and free != np.uint64(0):
-            hits |= one << np.uint64(k)
+    unused = ~np.uint64(0) >> np.uint64(64 - m)
+    places = unused
+    window = ~np.uint64(0) if reach >= 63 else (one << np.uint64(reach + 1)) - one
+    hits = np.uint64(0)
+    for k in range(np.uint64(min(n, 64))):
+        free = match_bits(pattern, 0, text[k], 64) & window & unused
+        unused &= ~(free & (np.uint64(0) - free))
+        hits |= np.uint64(free != np.uint64(0)) << k
+        window = (window << one) | np.uint64(k < np.uint64(reach))
+    late = unused  # places that the rest of a longer text finds
+    for k in range(64, min(n, m + reach)):
+        free = match_bits(pattern, 0, text[k], 64) & window & unused
+        unused &= ~(free & (np.uint64(0) - free))
         window = (window << one) | np.uint64(k < reach)
-    matches = bit_count(used)
+    rest = places & ~unused
+    matches = bit_count(rest)
     different = 0
-    rest = used
-    if n <= 64:
-        while hits != np.uint64(0):
-            k = bit_count(~hits & (hits - one))
-            place = bit_count(~rest & (rest - one))
-            different += text[k] != pattern[place]
-            hits &= hits - one
-            rest &= rest - one
-        return matches, different
-    # matches of a longer text are found once more
-    window = all_places
-    if reach < 63:
-        window = (one << np.uint64(reach + 1)) - one
-    used = np.uint64(0)
-    for k in range(min(n, m + reach)):
-        free = match_bits(pattern, 0, text[k], 64) & window & all_places & ~used
-        used |= free & (np.uint64(0) - free)
-        if free != np.uint64(0):
-            place = bit_count(~rest & (rest - one))
-            different += text[k] != pattern[place]
-            rest &= rest - one
-        window = (window << one) | np.uint64(k < reach)
+    while hits != np.uint64(0):
+        k = bit_count(~hits & (hits - one))
+        place = bit_count(~rest & (rest - one))
+        different += int(text[k] != pattern[place])
+        hits &= hits - one
+        rest &= rest - one
+    if late != unused:
+        # the matches of the rest are found once more, in the same order
+        unused = late
+        window = np.uint64(0)
+        for place in range(m):
+            if place >= 64 - reach:
+                window |= one << np.uint64(place)
+        for k in range(64, min(n, m + reach)):
+            free = match_bits(pattern, 0, text[k], 64) & window & unused
+            unused &= ~(free & (np.uint64(0) - free))
+            window = (window << one) | np.uint64(k < reach)
+            if free != np.uint64(0):
+                place = bit_count(~rest & (rest - one))
+                different += int(text[k] != pattern[place])
+                rest &= rest - one
     return matches, different
 
 
