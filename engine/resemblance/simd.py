@@ -191,7 +191,7 @@ def _ov_store_narrow(array, index, v):
 
 
 def store_sum(out: Any, index: Any, base: Any, array: Any, at: Any, n: int) -> None:
-    """``out[index : index + n] = base + array[at : at + n]``, of a signed integer array."""
+    """``out[index : index + n] = base + array[at : at + n]``, taken as signed integers."""
     out[index : index + n] = base + array[at : at + n].astype(np.int64)
 
 
@@ -552,6 +552,26 @@ def _match_bits(typingctx: Any, array: Any, index: Any, value: Any, n: Any) -> A
 @overload(match_bits, prefer_literal=True, inline="always")
 def _ov_match_bits(array, index, value, n):
     return lambda array, index, value, n: _match_bits(array, index, value, n)
+
+
+def any_lane(v: Any) -> Any:
+    """Is some lane not 0?"""
+    return bool(np.any(v))
+
+
+@intrinsic
+def _any_lane(typingctx: Any, v: Any) -> Any:
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        bits = builder.icmp_unsigned("!=", args[0], _constant(args[0].type, 0))
+        whole = builder.bitcast(bits, ir.IntType(v.n))
+        return builder.icmp_unsigned("!=", whole, ir.Constant(whole.type, 0))
+
+    return types.boolean(v), codegen
+
+
+@overload(any_lane, inline="always")
+def _ov_any_lane(v):
+    return lambda v: _any_lane(v)
 
 
 def bit_count(x: Any) -> Any:

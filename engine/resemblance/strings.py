@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from resemblance.jit import kernel
+from resemblance.simd import any_lane, load, store_sum, top_bit
 
 UNITS = (np.dtype(np.uint8), np.dtype(np.uint16), np.dtype(np.uint32))
 """Types of a character: the narrowest that holds the largest code point of the column."""
@@ -371,37 +372,50 @@ def _count(data, offsets, valid):
     return out, largest
 
 
+STEP = 32
+"""Bytes that are looked at together while decoding."""
+
+
 @kernel
 def _decode(data, offsets, valid, out):
     """Code points of valid UTF-8."""
     at = 0
-    for i in range(len(offsets) - 1):
-        if not valid[i]:
-            continue
-        chars = data[offsets[i] : offsets[i + 1]]
-        if _is_ascii(chars):
-            put(chars, out, at)
-            at += len(chars)
-            continue
-        k = 0
-        while k < len(chars):
-            c = np.uint32(chars[k])
-            if c < 0x80:
-                more = 0
-            elif c < 0xE0:
-                c &= np.uint32(0x1F)
-                more = 1
-            elif c < 0xF0:
-                c &= np.uint32(0x0F)
-                more = 2
-            else:
-                c &= np.uint32(0x07)
-                more = 3
-            for j in range(more):
-                c = np.uint32(c << np.uint32(6)) | np.uint32(chars[k + 1 + j] & 0x3F)
-            out[at] = c
-            at += 1
-            k += 1 + more
+    row = 0
+    n = len(offsets) - 1
+    while row < n:
+        # rows between nulls as one stretch of bytes
+        first = row
+        while row < n and valid[row]:
+            row += 1
+        k = offsets[first]
+        end = offsets[row]
+        while k < end:
+            whole = k + STEP <= end and at + STEP <= len(out)
+            if whole and not any_lane(top_bit(load(data, k, STEP))):
+                store_sum(out, at, 0, data, k, STEP)
+                k += STEP
+                at += STEP
+                continue
+            stop = min(k + STEP, end)
+            while k < stop:
+                c = np.uint32(data[k])
+                if c < 0x80:
+                    more = 0
+                elif c < 0xE0:
+                    c &= np.uint32(0x1F)
+                    more = 1
+                elif c < 0xF0:
+                    c &= np.uint32(0x0F)
+                    more = 2
+                else:
+                    c &= np.uint32(0x07)
+                    more = 3
+                for j in range(more):
+                    c = np.uint32(c << np.uint32(6)) | np.uint32(data[k + 1 + j] & 0x3F)
+                out[at] = c
+                at += 1
+                k += 1 + more
+        row += 1
 
 
 @kernel
