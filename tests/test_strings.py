@@ -19,6 +19,7 @@ UNIT_OF = {
     "emoji": np.uint32,
     "mixed": np.uint32,
     "surrogates": np.uint32,
+    "spaced": np.uint16,
 }
 
 
