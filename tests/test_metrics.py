@@ -659,10 +659,11 @@ def test_records_by_name(spec, record):
     assert resolve(spec) == record
 
 
-def test_parameters_with_a_name():
+def test_tokens_beside_the_name():
+    """Of the command line: for metrics of token sets that do not name theirs, and no others."""
     assert resolve("jaccard", tokens="words:5") == rs.Jaccard(tokens=rs.Words(5))
-    assert resolve("jaro_winkler", prefix_weight=0.25) == rs.JaroWinkler(prefix_weight=0.25)
-    assert resolve("dice:words", multiset=False) == rs.Dice(tokens=rs.Words(), multiset=False)
+    assert resolve("jaccard:chars:2", tokens="words:5") == rs.Jaccard(tokens=rs.Chars(2))
+    assert resolve("osa", tokens="words:5") == rs.OSA()
 
 
 @pytest.mark.parametrize(
