@@ -164,7 +164,7 @@ def mixed(seed: int, rows: int) -> Column:
 
 
 @every_metric
-@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("threads", [1, pytest.param(2, marks=pytest.mark.jit)])
 def test_mixed_columns(metric, threads):
     """What :func:`test_any_columns` leaves to chance."""
     driver = Driver(metric, threads=threads)
@@ -223,7 +223,9 @@ def test_any_pair(metric, data):
 
 
 @every_metric
-@pytest.mark.parametrize("script", ["binary", "mixed", "spaced"])
+@pytest.mark.parametrize(
+    "script", ["mixed", *(pytest.param(s, marks=pytest.mark.jit) for s in ("binary", "spaced"))]
+)
 def test_lengths_of_several_words(metric, script):
     """Above 64, above 128, and hundreds of characters: near copies and unrelated ones."""
     rng = random.Random(script)
@@ -364,7 +366,8 @@ def test_every_hundredth(metric, script):
 def some(matrix: np.ndarray) -> list[float]:
     """Up to two dozen of the scores there are, from the least to the largest."""
     scores = np.unique(matrix[~np.isnan(matrix)])
-    return scores[np.unique(np.linspace(0, len(scores) - 1, 24).astype(int))].tolist()
+    places = np.linspace(0, len(scores) - 1, 24 if JIT else 5)
+    return scores[np.unique(places.astype(int))].tolist()
 
 
 @every_metric
