@@ -440,6 +440,24 @@ def test_jaro_exactly_at_the_boost():
             )
 
 
+@pytest.mark.parametrize(("longest", "step"), [(64, 1), (300, 13), (5_000, 600)])
+@pytest.mark.jit
+def test_jaro_of_every_quotient(longest, step):
+    """Each sum of quotients rounded as division rounds, in lanes and for pairs."""
+    sizes = [(n, m) for n in range(1, longest, step) for m in range(0, n + 1, step)]
+    left, right = (["x" * m + fill * (n - m) for n, m in sizes] for fill in "ab")
+    n, m = np.array(sizes, np.float64).T
+    matches = np.minimum.outer(m, m)
+    with np.errstate(invalid="ignore"):
+        expected = (matches / n[:, None] + matches / n + matches / matches) / 3
+    expected[matches == 0] = 0
+    found = rs.cdist(left, right, rs.Jaro(), score="similarity")
+    np.testing.assert_array_equal(found, expected)
+    other = np.random.default_rng(1).permutation(len(sizes))
+    found = rs.pairwise(left, [right[row] for row in other], rs.Jaro())
+    np.testing.assert_array_equal(found, expected[np.arange(len(sizes)), other])
+
+
 # --- types ---------------------------------------------------------------------------------------
 
 
