@@ -8,6 +8,7 @@ repository. None of the values comes from the package or from :mod:`naive`.
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
 from collections import defaultdict
@@ -35,7 +36,7 @@ class Way(NamedTuple):
 
     @property
     def record(self) -> Metric:
-        return resolve(self.metric, **json.loads(self.options))
+        return dataclasses.replace(resolve(self.metric), **json.loads(self.options))
 
     @property
     def arguments(self) -> dict:

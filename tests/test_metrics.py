@@ -164,7 +164,7 @@ def mixed(seed: int, rows: int) -> Column:
 
 
 @every_metric
-@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("threads", [1, pytest.param(2, marks=pytest.mark.jit)])
 def test_mixed_columns(metric, threads):
     """What :func:`test_any_columns` leaves to chance."""
     driver = Driver(metric, threads=threads)
@@ -223,7 +223,9 @@ def test_any_pair(metric, data):
 
 
 @every_metric
-@pytest.mark.parametrize("script", ["binary", "mixed", "spaced"])
+@pytest.mark.parametrize(
+    "script", ["mixed", *(pytest.param(s, marks=pytest.mark.jit) for s in ("binary", "spaced"))]
+)
 def test_lengths_of_several_words(metric, script):
     """Above 64, above 128, and hundreds of characters: near copies and unrelated ones."""
     rng = random.Random(script)
@@ -345,7 +347,7 @@ def test_two_empty_strings_are_equal_one_shares_nothing(metric):
 
 def short_texts(script: str, rows: int) -> list[str]:
     """So short that many scores are exact fractions, and many pairs have the same."""
-    return ["", *column_of(rows, SCRIPTS[script], rows, longest=9)]
+    return ["", *column_of(rows, SCRIPTS[script], rows, longest=6)]
 
 
 @every_metric
@@ -361,6 +363,13 @@ def test_every_hundredth(metric, script):
         check_join(left, None, metric, own, hundredths / 100)
 
 
+def some(matrix: np.ndarray) -> list[float]:
+    """Up to two dozen of the scores there are, from the least to the largest."""
+    scores = np.unique(matrix[~np.isnan(matrix)])
+    places = np.linspace(0, len(scores) - 1, 24 if JIT else 5)
+    return scores[np.unique(places.astype(int))].tolist()
+
+
 @every_metric
 @pytest.mark.parametrize("script", ["binary", "spaced"])
 def test_threshold_equal_to_a_score_keeps_it(metric, script):
@@ -368,13 +377,13 @@ def test_threshold_equal_to_a_score_keeps_it(metric, script):
     left, right = short_texts(script, 20 if JIT else 5), short_texts(script, 16 if JIT else 4)
     similar = rs.cdist(left, right, metric, score="similarity")
     distant = rs.cdist(left, right, metric, dtype="float64")
-    for score in np.unique(similar[~np.isnan(similar)]).tolist():
+    for score in some(similar):
         check_join(left, right, metric, similar, score)
         found = rs.top_k(left, right, metric, k=len(right), min_similarity=score)
         np.testing.assert_array_equal((found.index >= 0).sum(1), (similar >= score).sum(1))
         if score < 1:
             check_join(left, right, metric, similar, float(np.nextafter(score, 1)))
-    for score in np.unique(distant[~np.isnan(distant)]).tolist():
+    for score in some(distant):
         for most in {score, float(np.nextafter(score, 0)), float(np.nextafter(score, 2))}:
             found = rs.join(left, right, metric, max_distance=most)
             i, j = np.nonzero(distant <= most)
@@ -429,6 +438,24 @@ def test_jaro_exactly_at_the_boost():
             np.testing.assert_array_equal(
                 np.diag(rs.cdist(a, b, metric, score="similarity")), expected
             )
+
+
+@pytest.mark.parametrize(("longest", "step"), [(64, 1), (300, 13), (5_000, 600)])
+@pytest.mark.jit
+def test_jaro_of_every_quotient(longest, step):
+    """Each sum of quotients rounded as division rounds, in lanes and for pairs."""
+    sizes = [(n, m) for n in range(1, longest, step) for m in range(0, n + 1, step)]
+    left, right = (["x" * m + fill * (n - m) for n, m in sizes] for fill in "ab")
+    n, m = np.array(sizes, np.float64).T
+    matches = np.minimum.outer(m, m)
+    with np.errstate(invalid="ignore"):
+        expected = (matches / n[:, None] + matches / n + matches / matches) / 3
+    expected[matches == 0] = 0
+    found = rs.cdist(left, right, rs.Jaro(), score="similarity")
+    np.testing.assert_array_equal(found, expected)
+    other = np.random.default_rng(1).permutation(len(sizes))
+    found = rs.pairwise(left, [right[row] for row in other], rs.Jaro())
+    np.testing.assert_array_equal(found, expected[np.arange(len(sizes)), other])
 
 
 # --- types ---------------------------------------------------------------------------------------
@@ -659,10 +686,11 @@ def test_records_by_name(spec, record):
     assert resolve(spec) == record
 
 
-def test_parameters_with_a_name():
+def test_tokens_beside_the_name():
+    """Of the command line: for metrics of token sets that do not name theirs, and no others."""
     assert resolve("jaccard", tokens="words:5") == rs.Jaccard(tokens=rs.Words(5))
-    assert resolve("jaro_winkler", prefix_weight=0.25) == rs.JaroWinkler(prefix_weight=0.25)
-    assert resolve("dice:words", multiset=False) == rs.Dice(tokens=rs.Words(), multiset=False)
+    assert resolve("jaccard:chars:2", tokens="words:5") == rs.Jaccard(tokens=rs.Chars(2))
+    assert resolve("osa", tokens="words:5") == rs.OSA()
 
 
 @pytest.mark.parametrize(
