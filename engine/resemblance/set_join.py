@@ -153,6 +153,7 @@ class _Way(abc.ABC):
         """Run the kernel; gives the first unit not done and the number of pairs."""
 
     def tiles(self) -> Iterator[Tile]:
+        """Stretches of parts, each of about a tile's cost."""
         ends = np.cumsum(self.costs)
         first = 0
         while first < len(ends):
@@ -461,6 +462,10 @@ class _Count(_Way):
     def scratch(self) -> tuple[NDArray[Any], ...]:
         counter = self.inverted.counter
         return np.empty(STRETCH, counter), np.empty(STRETCH, counter)
+
+    def tiles(self) -> Iterator[Tile]:
+        _ = self.inverted.arrays  # made here, once, not on threads
+        return super().tiles()
 
     def find(self, first: int, last: int, *arrays: NDArray[Any]) -> tuple[int, int]:
         probes, index = self.probes, self.index

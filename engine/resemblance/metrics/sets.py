@@ -6,6 +6,7 @@ kernels counts what is shared and :func:`set_score` says what it is worth.
 
 from __future__ import annotations
 
+import functools
 import math
 import threading
 from collections.abc import Iterator
@@ -295,24 +296,26 @@ class Inverted:
 
     def __init__(self, sets: TokenSets, largest: int) -> None:
         n = len(sets)
-        self.starts, self.rows = postings(sets.offsets, sets.ids, sets.vocabulary)
-        held = np.diff(self.starts)
+        self._sets = sets
+        held = np.bincount(sets.ids, minlength=sets.vocabulary)
         frequent = np.flatnonzero(held >= max(n // DENSE, 1))
         # rows of bytes take no more than some times the memory of the lists
         most = max(1 << 26, 8 * len(sets.ids)) // max(n, 1)
         if len(frequent) > most:
             frequent = frequent[np.argsort(-held[frequent], kind="stable")[:most]]
-        self.place = np.full(sets.vocabulary, -1, np.int64)
-        self.place[frequent] = np.arange(len(frequent)) * n
-        self.dense = _dense_rows(frequent, self.starts, self.rows, n)
+        self._frequent = frequent
+        self._place = np.full(sets.vocabulary, -1, np.int64)
+        self._place[frequent] = np.arange(len(frequent)) * n
         largest = min(largest, int(sets.sizes.max(initial=0)))
         self.counter = np.uint8 if largest < 255 else np.int32
-        self._costs = np.where(self.place >= 0, BYTE_COST, LIST_COST * held / max(n, 1))
+        self._costs = np.where(self._place >= 0, BYTE_COST, LIST_COST * held / max(n, 1))
 
-    @property
+    @functools.cached_property
     def arrays(self) -> tuple[NDArray[Any], ...]:
         """What :func:`count_shared` takes."""
-        return self.starts, self.rows, self.place, self.dense
+        starts, rows = postings(self._sets.offsets, self._sets.ids, self._sets.vocabulary)
+        dense = _dense_rows(self._frequent, starts, rows, len(self._sets))
+        return starts, rows, self._place, dense
 
     def costs(self, sets: TokenSets) -> NDArray[np.float64]:
         """Estimated nanoseconds of counting, for each of some sets and each set of the column."""
@@ -326,9 +329,10 @@ class SetScorer:
         self.columns: NDArray[np.int64] = np.arange(len(patterns))
         self._formula = formula
         self._texts = texts
-        self._inverted = Inverted(patterns, int(texts.sizes.max(initial=0)))
+        inverted = Inverted(patterns, int(texts.sizes.max(initial=0)))
+        self._counter, self._arrays = inverted.counter, inverted.arrays
         self._sizes = patterns.sizes.astype(np.float64)
-        self._costs = self._inverted.costs(texts) + SCORE_COST
+        self._costs = inverted.costs(texts) + SCORE_COST
         self._local = threading.local()
 
     def parts(self, rows: NDArray[np.int64], most: int) -> list[NDArray[np.int64]]:
@@ -358,9 +362,9 @@ class SetScorer:
         They last until this thread asks for the next ones: fresh memory would cost as much again.
         """
         out = self._buffer(len(program) * (last - first)).reshape(len(program), last - first)
-        counts = np.empty(last - first, self._inverted.counter)
+        counts = np.empty(last - first, self._counter)
         _scores(
-            self._formula, self._texts.offsets, self._texts.ids, program, *self._inverted.arrays,
+            self._formula, self._texts.offsets, self._texts.ids, program, *self._arrays,
             self._sizes, first, last, counts, out, job.stop,
         )  # fmt: skip
         return out
