@@ -21,7 +21,7 @@ from resemblance_io.errors import InputError, one_line
 
 __all__ = ["main"]
 
-DONE, FAULT, UNUSABLE, INTERRUPTED, TERMINATED = 0, 1, 2, 130, 143
+DONE, FAULT, UNUSABLE, NOT_MET, INTERRUPTED, TERMINATED = 0, 1, 2, 3, 130, 143
 """Exit codes."""
 
 # Typer has had its own copy of click's exceptions for a while; this is the base of either's.
@@ -43,6 +43,13 @@ class Clusters(StrEnum):
 
     star = "star"
     components = "components"
+
+
+class Kind(StrEnum):
+    """What a score is."""
+
+    similarity = "similarity"
+    distance = "distance"
 
 
 class FileFormat(StrEnum):
@@ -282,6 +289,84 @@ def top_k(
 
 
 @app.command()
+def score(
+    inputs: Annotated[
+        list[str],
+        typer.Argument(metavar="INPUT", help="Files, folders, globs, URIs, or - for stdin."),
+    ],
+    metric: Annotated[
+        list[str],
+        typer.Option(metavar="NAME", help="How to compare; may be given several times."),
+    ],
+    to: OutputPath = None,
+    left: Annotated[str, typer.Option(metavar="COL", help="A column of text.")] = "output",
+    right: Annotated[str, typer.Option(metavar="COL", help="The other one.")] = "expected",
+    columns: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COL,COL",
+            help="Columns to write beside the scores, or all.  [default: all but the two texts]",
+        ),
+    ] = None,
+    kind: Annotated[
+        Kind, typer.Option("--score", help="From 0 to 1, or in the metric's unit.")
+    ] = Kind.similarity,
+    summary: Annotated[
+        bool, typer.Option("--summary", help="Print how the scores of each metric are spread.")
+    ] = False,
+    fail_under: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="METRIC=S", help="Exit with 3 if the mean of a metric is under this."
+        ),
+    ] = None,
+    fail_rows_under: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="METRIC=S[:SHARE]",
+            help="Exit with 3 if more than this share of the rows (default: any) is under S.",
+        ),
+    ] = None,
+    threads: Threads = None,
+    overwrite: Overwrite = False,
+    quiet: Quiet = False,
+    format: Format = None,
+    delimiter: Delimiter = None,
+    encoding: Encoding = "utf-8",
+    on_bad_rows: OnBadRows = BadRows.error,
+) -> None:
+    """Score two columns row by row.
+
+    Writes one column for each metric beside columns of the input. Rows with a null have no score
+    and count in no gate.
+    """
+    from resemblance_io.jobs import score as job
+
+    means = dict(_mean_gate(text) for text in fail_under or ())
+    shares = dict(_rows_gate(text) for text in fail_rows_under or ())
+    if to is None and not (summary or means or shares):
+        raise InputError("nowhere to write; name the output (-o), or ask for the --summary")
+    found = job.score(
+        inputs,
+        metric,
+        left,
+        right,
+        to,
+        columns=columns if columns in (None, "all") else [c for c in columns.split(",") if c],
+        score=kind.value,
+        fail_under=means,
+        fail_rows_under=shares,
+        threads=threads,
+        overwrite=overwrite,
+        progress=not quiet,
+        **_reading(format, delimiter, encoding, on_bad_rows),
+    )
+    _print(found if summary else found.brief, quiet)
+    if found.failed:
+        raise typer.Exit(_fail(NOT_MET, f"gate not met: {'; '.join(found.failed)}"))
+
+
+@app.command()
 def sample(
     to: Annotated[
         str,
@@ -332,6 +417,37 @@ def _reading(
     }
 
 
+def _mean_gate(text: str) -> tuple[str, float]:
+    name, bound = _gate("--fail-under", "levenshtein=0.8", text)
+    if ":" in bound:
+        raise InputError(
+            f"--fail-under {text}: is on the mean, which has no share; for a share of the rows "
+            f"use --fail-rows-under {text}"
+        )
+    return name, _gate_number("--fail-under", text, bound)
+
+
+def _rows_gate(text: str) -> tuple[str, tuple[float, float]]:
+    name, bounds = _gate("--fail-rows-under", "levenshtein=0.5:0.1", text)
+    least, _, share = bounds.partition(":")
+    least, share = (_gate_number("--fail-rows-under", text, n) for n in (least, share or "0"))
+    return name, (least, share)
+
+
+def _gate(option: str, example: str, text: str) -> tuple[str, str]:
+    name, _, bounds = text.rpartition("=")
+    if not name:
+        raise InputError(f"{option} {text}: names no metric and number; write {example}")
+    return name, bounds
+
+
+def _gate_number(option: str, text: str, number: str) -> float:
+    try:
+        return float(number)
+    except ValueError:
+        raise InputError(f"{option} {text}: {number!r} is not a number") from None
+
+
 def _required(to: str | None) -> str:
     if to is None:
         raise InputError("nowhere to write; name the output (-o), or ask for a --dry-run")
@@ -352,8 +468,9 @@ def main() -> int:
     Returns
     -------
     int
-        0 done; 2 wrong usage or unusable input; 1 a fault of ours; 130 interrupted, 143
-        terminated. For 2 there is one line on the standard error: what, where, what to do.
+        0 done; 2 wrong usage or unusable input; 3 a gate not met; 1 a fault of ours; 130
+        interrupted, 143 terminated. For 2 and 3 there is one line on the standard error: what,
+        where, what to do.
     """
     signal.signal(signal.SIGINT, _interrupt)
     signal.signal(signal.SIGTERM, _terminate)

@@ -101,14 +101,19 @@ def read_texts(scan: Scan, column: str, report: Report, beside: str | None = Non
             others.append(batch.data.column(beside))
         rows += batch.data.num_rows
         report(rows, total)
+    tell_left_out(scan)
+    other = None if beside is None else pa.chunked_array(others, kind)
+    return Texts(joined(parts), other, len(scan.skipped))
+
+
+def tell_left_out(scan: Scan) -> None:
+    """Log the files that a scan passed over, and the rows."""
     if scan.ignored:
         names = ", ".join(scan.ignored[:3]) + (", ..." if len(scan.ignored) > 3 else "")
         logger.info("left out as no data by name: %d, %s", len(scan.ignored), names)
     if scan.skipped:
         first = scan.skipped[0]
         logger.warning("skipped as bad: %d, the first: %s: line %d: %s", len(scan.skipped), *first)
-    other = None if beside is None else pa.chunked_array(others, kind)
-    return Texts(joined(parts), other, len(scan.skipped))
 
 
 def packed(batch: Batch, column: str) -> Strings:
