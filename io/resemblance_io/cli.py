@@ -72,6 +72,19 @@ class BadRows(StrEnum):
 Metric = Annotated[
     str, typer.Option(metavar="NAME", help="How to compare; see 'resemblance metrics'.")
 ]
+Tokens = Annotated[
+    str | None,
+    typer.Option(metavar="KIND", help="Tokens of set metrics: words, words:N or chars:N."),
+]
+NormalizeWords = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--normalize",
+        metavar="WORD",
+        help="Make texts alike first: casefold, lower, collapse, remove-whitespace, strip, NFC, "
+        "NFKC, ascii-punctuation, unicode-punctuation; may be given several times.",
+    ),
+]
 MinSimilarity = Annotated[
     float | None,
     typer.Option(metavar="S", help="Take pairs at least this similar, from 0 to 1."),
@@ -137,6 +150,8 @@ def dedup(
         str, typer.Option(metavar="COL", help="The column of text to compare.")
     ] = "text",
     metric: Metric = "levenshtein",
+    tokens: Tokens = None,
+    normalize: NormalizeWords = None,
     min_similarity: Annotated[
         float | None,
         typer.Option(
@@ -180,6 +195,8 @@ def dedup(
 
     options: dict[str, Any] = {
         "metric": metric,
+        "tokens": tokens,
+        "normalize": _normalize(normalize),
         "min_similarity": min_similarity,
         "max_distance": max_distance,
         "threads": threads,
@@ -212,6 +229,8 @@ def join(
     on: On,
     to: OutputPath = None,
     metric: Metric = "levenshtein",
+    tokens: Tokens = None,
+    normalize: NormalizeWords = None,
     min_similarity: MinSimilarity = None,
     max_distance: MaxDistance = None,
     threads: Threads = None,
@@ -232,6 +251,8 @@ def join(
     options: dict[str, Any] = {
         "on": on,
         "metric": metric,
+        "tokens": tokens,
+        "normalize": _normalize(normalize),
         "min_similarity": min_similarity,
         "max_distance": max_distance,
         "threads": threads,
@@ -255,6 +276,8 @@ def top_k(
     to: OutputPath = None,
     k: Annotated[int, typer.Option("-k", min=1, metavar="K", help="Most matches of a query.")] = 5,
     metric: Metric = "levenshtein",
+    tokens: Tokens = None,
+    normalize: NormalizeWords = None,
     min_similarity: MinSimilarity = None,
     max_distance: MaxDistance = None,
     threads: Threads = None,
@@ -278,6 +301,8 @@ def top_k(
         to=_required(to),
         k=k,
         metric=metric,
+        tokens=tokens,
+        normalize=_normalize(normalize),
         min_similarity=min_similarity,
         max_distance=max_distance,
         threads=threads,
@@ -308,6 +333,16 @@ def score(
             help="Columns to write beside the scores, or all.  [default: all but the two texts]",
         ),
     ] = None,
+    tokens: Tokens = None,
+    multiset: Annotated[
+        bool | None,
+        typer.Option(
+            "--multiset/--set",
+            help="Whether set metrics count a token as often as it occurs.  [default: as each "
+            "metric has it]",
+        ),
+    ] = None,
+    normalize: NormalizeWords = None,
     kind: Annotated[
         Kind, typer.Option("--score", help="From 0 to 1, or in the metric's unit.")
     ] = Kind.similarity,
@@ -316,9 +351,7 @@ def score(
     ] = False,
     fail_under: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="METRIC=S", help="Exit with 3 if the mean of a metric is under this."
-        ),
+        typer.Option(metavar="METRIC=S", help="Exit with 3 if the mean of a metric is under this."),
     ] = None,
     fail_rows_under: Annotated[
         list[str] | None,
@@ -353,6 +386,9 @@ def score(
         right,
         to,
         columns=columns if columns in (None, "all") else [c for c in columns.split(",") if c],
+        tokens=tokens,
+        multiset=multiset,
+        normalize=_normalize(normalize),
         score=kind.value,
         fail_under=means,
         fail_rows_under=shares,
@@ -392,14 +428,20 @@ def sample(
 
 @app.command()
 def metrics() -> None:
-    """List the metrics."""
-    from resemblance.metrics import RECORDS
+    """List the metrics.
 
-    rows = [("name", "also", "unit", "symmetric", "what it counts", "source")]
+    Range is that of distances; similarities are from 0 to 1. Names with a colon are variants.
+    """
+    from resemblance.metrics import RECORDS, CountingMetric
+
+    rows = [("name", "also", "unit", "range", "what it measures", "source")]
     for record in RECORDS:
-        aliases = ", ".join(record.aliases)
-        symmetric = "yes" if record.symmetric else "no"
-        rows.append((record.name, aliases, record.unit, symmetric, record.summary, record.source))
+        also = [*record.aliases, *(f"{record.name}:{variant}" for variant in record.variants)]
+        largest = "1"
+        if issubclass(record, CountingMetric):
+            largest = "both lengths" if record.summed else "longer length"
+        names = record.name, ", ".join(also)
+        rows.append((*names, record.unit, f"0 to {largest}", record.summary, record.source))
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
@@ -429,9 +471,10 @@ def _mean_gate(text: str) -> tuple[str, float]:
 
 def _rows_gate(text: str) -> tuple[str, tuple[float, float]]:
     name, bounds = _gate("--fail-rows-under", "levenshtein=0.5:0.1", text)
-    least, _, share = bounds.partition(":")
-    least, share = (_gate_number("--fail-rows-under", text, n) for n in (least, share or "0"))
-    return name, (least, share)
+    least, colon, share = bounds.partition(":")
+    numbers = [least, share if colon else "0"]
+    low, most = (_gate_number("--fail-rows-under", text, number) for number in numbers)
+    return name, (low, most)
 
 
 def _gate(option: str, example: str, text: str) -> tuple[str, str]:
@@ -446,6 +489,15 @@ def _gate_number(option: str, text: str, number: str) -> float:
         return float(number)
     except ValueError:
         raise InputError(f"{option} {text}: {number!r} is not a number") from None
+
+
+def _normalize(words: list[str] | None) -> Any:
+    from resemblance.normalize import parse_normalize
+
+    try:
+        return parse_normalize(words or ())
+    except ValueError as error:
+        raise InputError(str(error)) from None
 
 
 def _required(to: str | None) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import dataclasses
 import json
 import os
 import threading
@@ -18,13 +19,21 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from resemblance._version import __version__
 from resemblance.matrix import pairwise
-from resemblance.metrics import Metric
-from resemblance.metrics.base import CountingMetric
+from resemblance.metrics import CountingMetric, Metric
+from resemblance.normalize import Normalize
 from resemblance.strings import Strings
 from resemblance.tiles import usable_threads
 from resemblance_io.errors import InputError
-from resemblance_io.jobs.inputs import checked_metric, packed, refuse_overlap, tell_left_out
+from resemblance_io.jobs.inputs import (
+    alike,
+    checked_metric,
+    packed,
+    refuse_overlap,
+    tell_left_out,
+    tokens_in_words,
+)
 from resemblance_io.jobs.stages import Report, Stages, describe
 from resemblance_io.jobs.tally import MetricSummary, Tally
 from resemblance_io.sinks import OutputFile, Writer
@@ -95,6 +104,7 @@ class ScoreSummary:
         return f"output   {self.to or 'none written'}\ntime     {describe(self.seconds)}"
 
     def _table(self) -> Iterator[str]:
+        rows: list[tuple[str, ...]]
         rows = [("metric", "n", "nulls", "mean", "p5", "p50", "p95", "min", "max", "spread")]
         for name, m in self.metrics.items():
             numbers = map(_number, (m.mean, m.p5, m.p50, m.p95, m.min, m.max))
@@ -114,6 +124,9 @@ def score(
     to: str | os.PathLike[str] | None = None,
     *,
     columns: Sequence[str] | Literal["all"] | None = None,
+    tokens: str | None = None,
+    multiset: bool | None = None,
+    normalize: Normalize | None = None,
     score: Kind = "similarity",
     fail_under: Mapping[str, float] | None = None,
     fail_rows_under: Mapping[str, float | tuple[float, float]] | None = None,
@@ -142,6 +155,13 @@ def score(
         :class:`~resemblance_io.sinks.OutputFile`). Without it there is only the summary.
     columns : sequence of str, or "all", optional
         The columns of the input to write beside the scores; by default all but the two texts.
+    tokens : str, optional
+        Tokens of those set metrics that name none themselves: ``words``, ``words:5``, ``chars:3``.
+    multiset : bool, optional
+        Whether set metrics given by name count a repeated token as a further one; by default as
+        each has it.
+    normalize : Normalize, optional
+        What to make alike in the texts before they are scored.
     score : {"similarity", "distance"}
         Similarities from 0 to 1 (float64), or distances in the metric's unit: of edits as uint32,
         else float64.
@@ -190,7 +210,7 @@ def score(
     >>> found.failed
     ('mean: levenshtein is 0.8, under 0.9',)
     """
-    named = _named(metrics, threads)
+    named = _named(metrics, tokens, multiset, threads)
     if score not in ("similarity", "distance"):
         raise InputError(f"score is {score!r}; use 'similarity' or 'distance'")
     if left == right:
@@ -217,12 +237,13 @@ def score(
         left=left,
         right=right,
         metrics=named,
+        normalize=normalize,
         kind=score,
         tallies={
             name: Tally(whole=_is_whole(metric, score), bound=shares.get(name, (0.0, 0.0))[0])
             for name, metric in named.items()
         },
-        schema=_schema(rows.schema, beside, named, score),
+        schema=_schema(rows.schema, beside, named, normalize, score),
         stopped=threading.Event(),
     )
     stages = Stages(progress)
@@ -245,7 +266,10 @@ def score(
 
 
 def _named(
-    metrics: str | Metric | Sequence[str | Metric], threads: int | None
+    metrics: str | Metric | Sequence[str | Metric],
+    tokens: str | None,
+    multiset: bool | None,
+    threads: int | None,
 ) -> dict[str, Metric]:
     """The records, by the names of their columns."""
     listed = [metrics] if isinstance(metrics, str | Metric) else list(metrics)
@@ -257,7 +281,16 @@ def _named(
         name = metric if isinstance(metric, str) else record.label
         if name in named:
             raise InputError(f"metric {name!r} is named twice; name each metric once")
+        if isinstance(metric, str) and tokens_in_words(record) is not None:
+            if tokens is not None and ":" not in metric:
+                record = checked_metric(metric, None, None, threads, tokens)
+            if multiset is not None:
+                record = dataclasses.replace(record, **{"multiset": multiset})
         named[name] = record
+    if (tokens, multiset) != (None, None) and not any(map(tokens_in_words, named.values())):
+        raise InputError(
+            f"no metric here is of tokens ({', '.join(named)}); leave out tokens and multiset"
+        )
     return named
 
 
@@ -286,7 +319,11 @@ def _is_whole(metric: Metric, kind: Kind) -> bool:
 
 
 def _schema(
-    read: pa.Schema, beside: list[str], metrics: dict[str, Metric], kind: Kind
+    read: pa.Schema,
+    beside: list[str],
+    metrics: dict[str, Metric],
+    normalize: Normalize | None,
+    kind: Kind,
 ) -> pa.Schema:
     """The columns of the output; those of scores say what they are."""
     fields = [read.field(name) for name in beside]
@@ -296,9 +333,15 @@ def _schema(
                 f"the input has a column {name!r} already; write it under another name, or leave "
                 "it out (--columns)"
             )
-        made = json.dumps({"metric": metric.label, "score": kind})
+        made = {
+            "metric": metric.label,
+            "tokens": tokens_in_words(metric),
+            "normalize": None if normalize is None else str(normalize),
+            "score": kind,
+            "version": __version__,
+        }
         type = pa.uint32() if _is_whole(metric, kind) else pa.float64()
-        fields.append(pa.field(name, type, metadata={"resemblance": made}))
+        fields.append(pa.field(name, type, metadata={"resemblance": json.dumps(made)}))
     return pa.schema(fields)
 
 
@@ -338,7 +381,7 @@ def _failures(
         elif below > share * scored:
             yield (
                 f"rows: {below:,} of {scored:,} scored ({below / scored:.4g}) have {name} under "
-                f"{least!r}, and {share!r} may"
+                f"{least!r}, and {_share(share)} may"
             )
 
 
@@ -361,6 +404,7 @@ class _Scoring:
     left: str
     right: str
     metrics: dict[str, Metric]
+    normalize: Normalize | None
     kind: Kind
     tallies: dict[str, Tally]
     schema: pa.Schema
@@ -368,7 +412,9 @@ class _Scoring:
 
     def block(self, batch: Batch, threads: int) -> _Scored:
         """Score rows; what is written beside the scores is passed on."""
-        left, right = packed(batch, self.left), packed(batch, self.right)
+        left, right = (
+            alike(packed(batch, name), self.normalize) for name in (self.left, self.right)
+        )
         null = left.is_null | right.is_null
         arrays = [batch.data.column(name) for name in self.schema.names[: -len(self.metrics)]]
         arrays += [self._scores(name, left, right, null, threads) for name in self.metrics]
@@ -475,6 +521,10 @@ def _in_order(
 
 
 # -- for people -----------------------------------------------------------------------------------
+
+
+def _share(share: float) -> str:
+    return f"at most {share!r}" if share else "none"
 
 
 def _number(value: float | None) -> str:

@@ -103,7 +103,7 @@ class Tally:
     def summary(self) -> MetricSummary:
         """What there is to say of all scores so far."""
         if not self.scored:
-            return MetricSummary(0, self.undefined, *[None] * 6, (0,) * _BARS)
+            return MetricSummary(0, self.undefined, *((None,) * 6), histogram=(0,) * _BARS)
         upto = np.cumsum(self._counts)
         ranks = [-(-self.scored * percent // 100) for percent in (5, 50, 95)]
         p5, p50, p95 = (np.searchsorted(upto, ranks) / self._steps).tolist()
