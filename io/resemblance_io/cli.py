@@ -81,8 +81,9 @@ NormalizeWords = Annotated[
     typer.Option(
         "--normalize",
         metavar="WORD",
-        help="Make texts alike first: casefold, lower, collapse, remove-whitespace, strip, NFC, "
-        "NFKC, ascii-punctuation, unicode-punctuation; may be given several times.",
+        help="Make texts alike first: casefold, lower, collapse, remove-whitespace, strip, "
+        "ascii-punctuation, unicode-punctuation, NFC, NFD, NFKC or NFKD; several times for "
+        "several.",
     ),
 ]
 MinSimilarity = Annotated[
