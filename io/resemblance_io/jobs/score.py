@@ -43,8 +43,11 @@ __all__ = ["ScoreSummary", "score"]
 
 Kind = Literal["similarity", "distance"]
 
-BLOCK_BYTES: Final = 1 << 23
-"""About the bytes of text that a thread scores at a time."""
+READ_BYTES: Final = 1 << 25
+"""About the bytes of input that are held at a time, before they are scored."""
+
+BLOCK_BYTES: Final = 1 << 21
+"""About the bytes of text that a thread scores at a time; token sets take ten times as much."""
 
 MOST_BLOCKS: Final = 8
 """Most blocks under way; where there are more threads, several share one."""
@@ -230,6 +233,7 @@ def score(
         encoding=encoding,
         on_bad_rows=on_bad_rows,
         filesystem=filesystem,
+        memory=READ_BYTES,
     )
     refuse_overlap(to, rows)
     beside = _beside(columns, left, right, rows.schema)
