@@ -10,7 +10,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from resemblance.metrics import Metric, resolve
+from resemblance.metrics import AnyMetric, Metric, resolve
+from resemblance.metrics.sets import SetMetric
 from resemblance.normalize import Normalize
 from resemblance.strings import UNITS, Strings
 from resemblance.threshold import check_threshold
@@ -31,7 +32,7 @@ def checked_metric(
     max_distance: float | None,
     threads: int | None,
     tokens: str | None = None,
-) -> Metric:
+) -> AnyMetric:
     """The metric's record, once it and what is said beside it are found to make sense.
 
     Raises
@@ -41,12 +42,16 @@ def checked_metric(
     """
     try:
         check_threshold(min_similarity, max_distance)
-        metric = resolve(metric, tokens)
-    except ValueError as error:
+        record = resolve(metric, tokens)
+    except (TypeError, ValueError) as error:
         raise InputError(str(error)) from None
+    if tokens is not None and tokens_in_words(record) is None:
+        raise InputError(
+            f"{record.name} is not a metric of tokens; leave out {tokens!r} (--tokens)"
+        )
     if threads is not None and threads < 0:
         raise InputError(f"threads is {threads}; use a number from 0, or None for all CPUs")
-    return metric
+    return record
 
 
 def alike(texts: Strings, normalize: Normalize | None) -> Strings:
@@ -56,8 +61,7 @@ def alike(texts: Strings, normalize: Normalize | None) -> Strings:
 
 def tokens_in_words(metric: Metric) -> str | None:
     """The tokens of a set metric, as on the command line; None for other metrics."""
-    tokens = getattr(metric, "tokens", None)
-    return None if tokens is None else str(tokens)
+    return str(metric.tokens) if isinstance(metric, SetMetric) else None
 
 
 def warn_of_single_words(texts: Strings, metric: Metric) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from resemblance.join import iter_join
-from resemblance.metrics import Metric
+from resemblance.metrics import AnyMetric, Metric
 from resemblance.normalize import Normalize
 from resemblance_io.errors import InputError
 from resemblance_io.jobs.inputs import alike, checked_metric, read_texts, refuse_overlap
@@ -226,7 +226,7 @@ def _checked(
     max_distance: float | None,
     threads: int | None,
     tokens: str | None,
-) -> Metric:
+) -> AnyMetric:
     if min_similarity is None and max_distance is None:
         raise InputError(
             "a join needs a threshold: min_similarity (--min-similarity 0.9) or "

@@ -21,7 +21,8 @@ from numpy.typing import NDArray
 
 from resemblance._version import __version__
 from resemblance.matrix import pairwise
-from resemblance.metrics import CountingMetric, Metric
+from resemblance.metrics import AnyMetric, CountingMetric, Metric
+from resemblance.metrics.sets import SetMetric
 from resemblance.normalize import Normalize
 from resemblance.strings import Strings
 from resemblance.tiles import usable_threads
@@ -274,22 +275,21 @@ def _named(
     tokens: str | None,
     multiset: bool | None,
     threads: int | None,
-) -> dict[str, Metric]:
+) -> dict[str, AnyMetric]:
     """The records, by the names of their columns."""
     listed = [metrics] if isinstance(metrics, str | Metric) else list(metrics)
     if not listed:
         raise InputError("no metric to score with; name at least one (--metric levenshtein)")
-    named: dict[str, Metric] = {}
+    named: dict[str, AnyMetric] = {}
     for metric in listed:
-        record = checked_metric(metric, None, None, threads)
+        record: Any = checked_metric(metric, None, None, threads)
         name = metric if isinstance(metric, str) else record.label
         if name in named:
             raise InputError(f"metric {name!r} is named twice; name each metric once")
-        if isinstance(metric, str) and tokens_in_words(record) is not None:
-            if tokens is not None and ":" not in metric:
-                record = checked_metric(metric, None, None, threads, tokens)
+        if isinstance(metric, str) and isinstance(record, SetMetric):
+            record = checked_metric(metric, None, None, threads, tokens)
             if multiset is not None:
-                record = dataclasses.replace(record, **{"multiset": multiset})
+                record = dataclasses.replace(record, multiset=multiset)
         named[name] = record
     if (tokens, multiset) != (None, None) and not any(map(tokens_in_words, named.values())):
         raise InputError(
@@ -325,7 +325,7 @@ def _is_whole(metric: Metric, kind: Kind) -> bool:
 def _schema(
     read: pa.Schema,
     beside: list[str],
-    metrics: dict[str, Metric],
+    metrics: dict[str, AnyMetric],
     normalize: Normalize | None,
     kind: Kind,
 ) -> pa.Schema:
@@ -350,7 +350,7 @@ def _schema(
 
 
 def _check_gates(
-    metrics: dict[str, Metric],
+    metrics: dict[str, AnyMetric],
     kind: Kind,
     means: dict[str, float],
     shares: dict[str, tuple[float, float]],
@@ -407,7 +407,7 @@ class _Scoring:
 
     left: str
     right: str
-    metrics: dict[str, Metric]
+    metrics: dict[str, AnyMetric]
     normalize: Normalize | None
     kind: Kind
     tallies: dict[str, Tally]
