@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 import resemblance as rs
 from naive import levenshtein
+from resemblance.metrics import RECORDS
 from resemblance.normalize import Normalize
 from resemblance_io import InputError, score
 from resemblance_io.jobs import score as score_module
@@ -212,6 +213,37 @@ def test_normalisation_comes_first():
     assert score(table, "levenshtein", normalize=normalize).metrics["levenshtein"].mean == 1
 
 
+@pytest.mark.parametrize("record", RECORDS, ids=lambda record: record.name)
+def test_every_metric(record):
+    found = score(TABLE, record.name, score="distance").metrics[record.name]
+    distances = rs.pairwise(LEFT, RIGHT, record(), score="distance")
+    assert found.scored == 6
+    assert found.mean == pytest.approx(np.nanmean(distances), rel=1e-15)
+    assert (found.min, found.max) == (np.nanmin(distances), np.nanmax(distances))
+
+
+def test_tokens_are_for_the_metrics_that_name_none(tmp_path):
+    metrics = ["jaccard", "jaccard:chars:1", "levenshtein", "dice", rs.Cosine()]
+    options = {"tokens": "chars:2", "multiset": False, "to": tmp_path / "s.parquet"}
+    found = score(TABLE, metrics, **options)
+    assert list(found.metrics)[:4] == metrics[:4]
+    table = pq.read_table(tmp_path / "s.parquet")
+    fields = [json.loads(table.schema.field(n).metadata[b"resemblance"]) for n in found.metrics]
+    assert [field["tokens"] for field in fields] == ["chars:2", "chars:1", None, "chars:2", "words"]
+    np.testing.assert_array_equal(
+        table["dice"].to_numpy(), rs.pairwise(LEFT, RIGHT, rs.Dice("chars:2", multiset=False))
+    )
+    assert found.nulls == 2
+
+
+def test_variants():
+    names = ["jaro_winkler:stringdist", "jaro_winkler"]
+    table = pa.table({"output": ["abcdef"], "expected": ["abxyzw"]})
+    means = [m.mean for m in score(table, names).metrics.values()]
+    assert means[0] > means[1]  # boosted however low
+    refused("jaro_winkler has no variant 'r'", table, "jaro_winkler:r")
+
+
 def test_bad_rows_are_skipped_and_counted(tmp_path, caplog):
     path = tmp_path / "x.csv"
     path.write_text("output,expected\na,a\nb\nc,d\n")
@@ -335,6 +367,7 @@ def test_a_gate_of_which_nothing_has_a_score_is_not_met():
         ({"left": "id"}, "column 'id' is int64, not text"),
         ({"threads": -1}, "threads is -1"),
         ({"tokens": "words"}, "no metric here is of tokens"),
+        ({"tokens": "letters", "metrics": "jaccard"}, "tokens must be words, words:N or chars:N"),
         ({"multiset": True}, "no metric here is of tokens"),
         ({"to": "s.xlsx"}, "its extension does not name a format"),
         ({"to": "/proc/none/s.csv"}, "cannot be written"),
