@@ -18,7 +18,7 @@ BLOCKS = re.findall(r"```sh\n(.*?)```", README, re.DOTALL)
 
 
 def cli(words: list[str], folder: Path) -> None:
-    code = "from resemblance_io.cli import main; main()"
+    code = "import sys; from resemblance_io.cli import main; sys.exit(main())"
     done = subprocess.run(
         [sys.executable, "-P", "-c", code, *words], cwd=folder, capture_output=True, text=True
     )

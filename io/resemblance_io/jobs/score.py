@@ -48,7 +48,7 @@ READ_BYTES: Final = 1 << 25
 """About the bytes of input that are held at a time, before they are scored."""
 
 BLOCK_BYTES: Final = 1 << 21
-"""About the bytes of text that a thread scores at a time; token sets take ten times as much."""
+"""About the bytes of text that a thread scores at a time."""
 
 MOST_BLOCKS: Final = 8
 """Most blocks under way; where there are more threads, several share one."""
