@@ -392,6 +392,25 @@ def test_interrupts(long_work, tmp_path, number, code, word, delay):
     assert not (tmp_path / ".out.staging").exists()
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
+@pytest.mark.parametrize("delay", [0.0, 0.7])
+def test_interrupted_scoring(long_work, tmp_path, delay):
+    texts = pq.read_table(long_work)["text"]
+    pairs = pa.table({"output": texts, "expected": texts.take(np.arange(len(texts))[::-1])})
+    pq.write_table(pairs, tmp_path / "in.parquet")
+    metric = ["--metric", "damerau_levenshtein"]
+    process = start("score", tmp_path / "in.parquet", "-o", tmp_path / "s.parquet", *metric)
+    wait_for(tmp_path / ".s.parquet.staging", process)
+    time.sleep(delay)
+    process.send_signal(signal.SIGINT)
+    sent = time.monotonic()
+    _, stderr = process.communicate(timeout=60)
+    assert time.monotonic() - sent < 4
+    assert (process.returncode, stderr) == (130, "resemblance: interrupted\n")
+    assert visible(tmp_path) == ["in.parquet"]
+    assert not (tmp_path / ".s.parquet.staging").exists()
+
+
 def test_killed_at_any_moment_it_leaves_nothing_or_everything(tmp_path):  # C055
     rs.io.sample(tmp_path / "c.parquet", rows=20_000)
     arguments = ["dedup", tmp_path / "c.parquet", "-q", "--max-distance", "2", "-o"]

@@ -159,13 +159,13 @@ def test_several_files_keep_their_order(files, tmp_path):
 def many(tmp_path):
     """Rows enough for many blocks."""
     rng = np.random.default_rng(0)
-    lengths = rng.integers(0, 40, (2, 5000))
+    lengths = rng.integers(0, 40, (2, 1500))
     left, right = ([rng.bytes(n).hex()[:n] for n in side] for side in lengths)
     texts = [None if i % 97 == 0 else t for i, t in enumerate(left)]
     pq.write_table(
-        pa.table({"output": texts, "expected": right, "n": range(5000)}),
+        pa.table({"output": texts, "expected": right, "n": range(1500)}),
         tmp_path / "many.parquet",
-        row_group_size=700,
+        row_group_size=400,
     )
     return tmp_path / "many.parquet"
 
@@ -178,7 +178,7 @@ def test_threads_and_blocks_change_nothing(many, tmp_path, monkeypatch):
         found = score(many, METRICS, to=to, threads=threads)
         wholes.append((to.read_bytes(), found.metrics, found.rows, found.nulls))
     assert all(a == b for a, b in pairwise(wholes))
-    assert pq.read_table(tmp_path / "2.parquet")["n"].to_pylist() == list(range(5000))
+    assert pq.read_table(tmp_path / "2.parquet")["n"].to_pylist() == list(range(1500))
 
 
 def test_more_threads_than_blocks_share_them(many, monkeypatch):

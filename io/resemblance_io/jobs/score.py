@@ -117,7 +117,7 @@ class ScoreSummary:
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         for name, *cells in rows:
             aligned = [cell.rjust(width) for cell, width in zip(cells, widths[1:], strict=True)]
-            yield "  ".join([name.ljust(widths[0]), *aligned])
+            yield "  ".join([name.ljust(widths[0]), *aligned]).rstrip()
 
 
 def score(
@@ -221,7 +221,7 @@ def score(
         raise InputError(f"left and right are both {left!r}; name two columns")
     means = dict(fail_under or {})
     shares = {
-        name: bound if isinstance(bound, tuple) else (bound, 0.0)
+        name: (bound, 0.0) if isinstance(bound, int | float) else bound
         for name, bound in (fail_rows_under or {}).items()
     }
     _check_gates(named, score, means, shares)
