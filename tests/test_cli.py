@@ -74,6 +74,13 @@ def visible(folder):
 
 
 @pytest.fixture
+def pairs(tmp_path):
+    path = tmp_path / "pairs.csv"
+    path.write_text("id,output,expected,lang\n1,night,nacht,de\n2,Day,day,en\n3,a b,b,\n")
+    return path
+
+
+@pytest.fixture
 def names(tmp_path):
     path = tmp_path / "names.csv"
     path.write_text("id,text\n" + "".join(f"{i},{n}\n" for i, n in enumerate(NAMES)))
@@ -118,7 +125,9 @@ def test_commands_that_go_well(names, tmp_path):
         out for _, out, _ in results
     )
     assert version == f"resemblance {rs.__version__}\n"
-    assert re.search(r"^levenshtein +lev, .* edits +yes ", metrics, re.M)
+    assert re.search(r"^levenshtein +lev, .* edits +0 to longer length ", metrics, re.M)
+    assert re.search(r"^hamming +hamming:strict ", metrics, re.M)
+    assert re.search(r"^indel .* 0 to both lengths ", metrics, re.M)
     assert "200 (" in sample
     assert quiet == ""
     assert again.startswith("rows     200 (4 null, 2 blank)")
@@ -132,6 +141,77 @@ def test_commands_that_go_well(names, tmp_path):
     ]  # fmt: skip
 
 
+def test_score(pairs, tmp_path):
+    source, out = str(pairs), str(tmp_path / "s.parquet")
+    two = ["score", source, "--metric", "levenshtein", "--metric", "lev"]
+    alike = ["--normalize", "casefold", "--normalize", "strip"]
+    lines = ["output,expected", *(f"{i % 7 * 'a'},aaaa" for i in range(100))]
+    (tmp_path / "more.csv").write_text("\n".join(lines))
+    results = run_all(
+        [*two, "-o", out],
+        [*two, "-o", out, "--overwrite", "--columns", "lang", "--summary", *alike],
+        [*two, "-o", str(tmp_path / "d.csv"), "--columns", "all", "--score", "distance", "-q"],
+        [*two, "--summary", "--left", "lang", "--right", "expected"],
+        [*two, "--fail-under", "lev=0.1", "--fail-rows-under", "levenshtein=0.5:0.5"],
+        ["score", str(tmp_path / "more.csv"), "--metric", "osa", "--summary", "--threads", "1"],
+    )
+    assert [(code, err) for code, _, err in results] == [(0, "")] * len(results)
+    first, spread, quiet, turned, gated, more = (out.splitlines() for _, out, _ in results)
+    assert first[:3] == [
+        "rows     3 (0 with a null)",
+        "means    levenshtein 0.53333, lev 0.53333",
+        f"output   {out}",
+    ]
+    assert spread[2].startswith("lev") or "0.64444" in spread[2]
+    table = pq.read_table(out)
+    assert table.column_names == ["lang", "levenshtein", "lev"]
+    assert table["lev"].to_pylist() == [0.6, 1.0, 1 / 3]
+    assert quiet == []
+    assert (tmp_path / "d.csv").read_text().splitlines() == [
+        '"id","output","expected","lang","levenshtein","lev"',
+        '"1","night","nacht","de",2,2',
+        '"2","Day","day","en",1,1',
+        '"3","a b","b","",2,2',
+    ]
+    assert turned[3].split()[:3] == ["lev", "3", "0"]
+    assert gated[2] == "output   none written"
+    assert more[2].split()[:3] == ["osa", "100", "0"]
+
+
+def test_gates_are_exit_code_3_and_say_which_value_and_bound(pairs, tmp_path):
+    base = ["score", str(pairs), "--metric", "lev", "--metric", "osa"]
+    gates = {
+        "mean: lev is 0.53333": ["--fail-under", "lev=0.9"],
+        "rows: 2 of 3 scored (0.6667) have osa under 0.65, and none may": [
+            "--fail-rows-under", "osa=0.65",
+        ],
+        "rows: 1 of 3 scored (0.3333) have osa under 0.5, and at most 0.25 may": [
+            "--fail-rows-under", "osa=0.5:0.25", "--fail-under", "lev=0.5",
+        ],
+        "under 0.9; mean: osa is": ["--fail-under", "lev=0.9", "--fail-under", "osa=0.8", "-q"],
+    }  # fmt: skip
+    results = run_all(*([*base, *options] for options in gates.values()))
+    for expected, (code, _, stderr) in zip(gates, results, strict=True):
+        assert code == 3
+        assert re.fullmatch(r"resemblance: gate not met: [^\n]+\n", stderr), stderr
+        assert expected in stderr
+    assert results[0][1].startswith("rows     3")
+    assert results[-1][1] == ""
+    out = tmp_path / "s.csv"
+    ((code, _, _),) = run_all([*base, "--fail-under", "lev=1", "-o", str(out)])
+    assert (code, out.exists()) == (3, True)
+    # the process, too
+    assert run(*base, "--fail-under", "lev=1").returncode == 3
+
+
+def test_the_help_lists_every_word_of_normalisation():
+    from resemblance.normalize import WORDS
+
+    ((_, shown, _),) = run_all(["score", "--help"])
+    shown = re.sub(r"\s+", "", shown)
+    assert all(word in shown for word in WORDS)
+
+
 def test_wrong_usage_and_unusable_input_are_one_line_and_exit_code_2(names, tmp_path):
     source = str(names)
     (tmp_path / "empty").mkdir()
@@ -140,6 +220,8 @@ def test_wrong_usage_and_unusable_input_are_one_line_and_exit_code_2(names, tmp_
     (tmp_path / "taken" / "thesis.doc").write_text("mine")
     (tmp_path / "file").write_text("mine")
     out = ["-o", str(tmp_path / "out")]
+    lev, scores = ["--metric", "lev"], ["-o", str(tmp_path / "s.csv")]
+    gated = ["score", source, "--left", "id", "--right", "text", *lev]
     wrong = {
         r"Missing argument 'INPUT'": ["dedup"],
         r"No such option: --colum\b.*--column": ["dedup", source, "--colum", "text", *out],
@@ -170,6 +252,28 @@ def test_wrong_usage_and_unusable_input_are_one_line_and_exit_code_2(names, tmp_
         r"Missing option '--on'": ["join", source, "-o", "p.csv", "--max-distance", "1"],
         r"'-k'": ["top-k", source, source, "--on", "text", "-k", "0", "-o", "b.csv"],
         r"does not name a format": ["top-k", source, source, "--on", "text", "-o", "b.xls"],
+        r"unknown normalisation 'uper'": ["dedup", source, *out, "--normalize", "uper"],
+        r"nowhere to write; .* or ask for the --summary": ["score", source, "--metric", "lev"],
+        r"Missing option '--metric'": ["score", source, *scores],
+        r"no column 'output'. It has 'id', 'text'": ["score", source, *scores, *lev],
+        r"left and right are both 'text'": [
+            "score", source, *scores, *lev, "--left", "text", "--right", "text",
+        ],
+        r"-under lev=0.8:0.1: is on the mean.* use --fail-rows-under lev=0.8:0.1": [
+            *gated, "--fail-under", "lev=0.8:0.1",
+        ],
+        r"--fail-under 0.8: names no metric and number; write levenshtein=0.8": [
+            *gated, "--fail-under", "0.8",
+        ],
+        r"--fail-rows-under lev: names no metric": [*gated, "--fail-rows-under", "lev"],
+        r"--fail-under lev=: '' is not a number": [*gated, "--fail-under", "lev="],
+        r"--fail-rows-under lev=0.5:: '' is not": [*gated, "--fail-rows-under", "lev=0.5:"],
+        r"--fail-rows-under lev=0.5:some: 'some' is not": [
+            *gated, "--fail-rows-under", "lev=0.5:some",
+        ],
+        r"'osa' is not scored here; the metrics are lev": [*gated, "--fail-under", "osa=0.8"],
+        r"lev=80: give numbers from 0 to 1": [*gated, "--fail-under", "lev=80"],
+        r"'--score'": [*gated, "--score", "percent"],
         r"'--rows'": ["sample", str(tmp_path / "s.parquet"), "--rows", "-1"],
     }  # fmt: skip
     for message, (code, stdout, stderr) in zip(wrong, run_all(*wrong.values()), strict=True):
@@ -286,6 +390,25 @@ def test_interrupts(long_work, tmp_path, number, code, word, delay):
     assert (process.returncode, stderr) == (code, f"resemblance: {word}\n")
     assert visible(tmp_path) == []
     assert not (tmp_path / ".out.staging").exists()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
+@pytest.mark.parametrize("delay", [0.0, 0.7])
+def test_interrupted_scoring(long_work, tmp_path, delay):
+    texts = pq.read_table(long_work)["text"]
+    pairs = pa.table({"output": texts, "expected": texts.take(np.arange(len(texts))[::-1])})
+    pq.write_table(pairs, tmp_path / "in.parquet")
+    metric = ["--metric", "damerau_levenshtein"]
+    process = start("score", tmp_path / "in.parquet", "-o", tmp_path / "s.parquet", *metric)
+    wait_for(tmp_path / ".s.parquet.staging", process)
+    time.sleep(delay)
+    process.send_signal(signal.SIGINT)
+    sent = time.monotonic()
+    _, stderr = process.communicate(timeout=60)
+    assert time.monotonic() - sent < 4
+    assert (process.returncode, stderr) == (130, "resemblance: interrupted\n")
+    assert visible(tmp_path) == ["in.parquet"]
+    assert not (tmp_path / ".s.parquet.staging").exists()
 
 
 def test_killed_at_any_moment_it_leaves_nothing_or_everything(tmp_path):  # C055

@@ -4,6 +4,7 @@ import datetime
 import itertools
 import json
 import logging
+import re
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from hypothesis import strategies as st
 
 import resemblance as rs
 from naive import levenshtein
+from resemblance.metrics import RECORDS
 from resemblance_io import InputError, dedup, join, top_k
 from resemblance_io.jobs import dedup as dedup_module
 from resemblance_io.jobs import top_k as top_k_module
@@ -441,6 +443,103 @@ def test_a_corpus_with_known_truth(tmp_path):
     assert {kinds[row] for row in gone} <= {"exact", "original", "edited", "shuffled"}
 
 
+# -- every metric, any tokens, made alike ---------------------------------------------------------
+
+TITLES = ["The quick brown fox", "the quick  brown fox", "A slow red hen", "the quick brown", None]
+
+
+@pytest.mark.parametrize("record", RECORDS, ids=lambda record: record.name)
+def test_jobs_take_every_metric(tmp_path, record):
+    texts = [*TITLES, "", "fox brown quick the"]
+    table = pa.table({"text": texts})
+    close = rs.join(texts, metric=record(), min_similarity=0.8)
+    pairs = join(table, on="text", to=tmp_path / "p.csv", metric=record.name, min_similarity=0.8)
+    assert pairs.pairs == len(close.left)
+    found = dedup(table, to=tmp_path / "out", metric=record.name)
+    check(tmp_path / "out", texts, found)
+    stats = json.loads((tmp_path / "out" / "stats.json").read_text())
+    assert stats["options"]["metric"] == record().label
+    assert f"{record.name} similarity >= 0.8" in str(found)
+    best = top_k(table, table, on="text", to=tmp_path / "m.csv", metric=record.name, k=1)
+    assert best.matches == 6
+    for plan in (
+        plan_dedup(table, metric=record.name),
+        plan_join(table, on="text", metric=record.name, min_similarity=0.8),
+        plan_join(table, table, on="text", metric=record.name, max_distance=0.4),
+    ):
+        assert plan.compared is None or 0 <= plan.compared <= plan.pairs
+        assert re.search(r"^pairs   [\d,]+", str(plan), re.M)
+
+
+def test_texts_are_made_alike_before_they_are_compared(tmp_path):
+    table = pa.table({"text": TITLES})
+    normalize = rs.Normalize(case="casefold", whitespace="collapse")
+    found = dedup(table, to=tmp_path / "out", max_distance=0, normalize=normalize)
+    check(tmp_path / "out", TITLES, found)
+    # what is written is as it was; only texts that were equal before are exact duplicates
+    assert rows(tmp_path / "out", "removed") == [
+        {"text": TITLES[1], "duplicate_of": 0, "score": 0.0, "reason": "near"}
+    ]
+    stats = json.loads((tmp_path / "out" / "stats.json").read_text())
+    assert stats["options"]["normalize"] == "casefold+collapse"
+    to = tmp_path / "p.jsonl"
+    assert join(table, on="text", to=to, max_distance=0, normalize=normalize).pairs == 1
+    best = top_k(
+        table, table, on="text", to=tmp_path / "m.parquet", k=2, max_distance=0, normalize=normalize
+    )
+    assert best.matches == 6
+    assert rows(tmp_path, "m")[1]["choice_text"] == TITLES[1]
+    assert plan_dedup(table, max_distance=0, normalize=normalize).near == 0  # one text of two
+    assert plan_join(table, on="text", max_distance=0, normalize=normalize).near == 1
+
+
+def test_what_is_blank_once_made_alike_is_no_duplicate():
+    table = pa.table({"text": ["...", "!!!", "a", "a"]})
+    found = dedup(table, max_distance=0, normalize=rs.Normalize(punctuation="ascii"))
+    assert (found.blanks, found.removed) == (2, 1)
+
+
+def test_tokens(tmp_path):
+    table = pa.table({"text": ["to be or not", "to be or", "be to or not"]})
+
+    def found(metric, tokens):
+        to = tmp_path / "out"
+        dedup(table, to=to, metric=metric, tokens=tokens, min_similarity=0.6, overwrite=True)
+        options = json.loads((to / "stats.json").read_text())["options"]
+        return options["tokens"], read(to, "removed")["duplicate_of"].to_pylist()
+
+    assert found("jaccard", None) == ("words", [0, 0])
+    assert found("jaccard", "words:2") == ("words:2", [0])
+    assert found("jaccard:words:2", None) == ("words:2", [0])
+    assert found("jaccard", "chars:24") == ("chars:24", [])
+    assert found(rs.Jaccard("words:4"), None) == ("words:4", [])
+
+
+def test_words_where_most_texts_have_one_are_warned_about(caplog):
+    japanese = ["東京タワー", "東京スカイツリー", "大阪城", "京都 御所", None, ""] * 5
+    dedup(pa.table({"text": japanese}), metric="jaccard")
+    assert "15 of 20 texts looked at are a single word" in caplog.text
+    assert "--tokens chars:3" in caplog.text
+    caplog.clear()
+    dedup(pa.table({"text": japanese}), metric="jaccard", tokens="chars:3")
+    dedup(pa.table({"text": japanese}), metric="levenshtein")
+    dedup(pa.table({"text": TITLES}), metric="jaccard")
+    dedup(pa.table({"text": pa.nulls(3)}), metric="jaccard")
+    assert caplog.text == ""
+
+
+@pytest.mark.parametrize("similarity", [0.0, 0.3, 0.5, 2 / 3, 0.9, 1.0])
+def test_plans_count_the_pairs_within_reach_of_sums(similarity):
+    lengths = np.random.default_rng(1).integers(1, 12, 40)
+    texts = ["x" * n for n in lengths]
+    # of such texts, the similarity depends on the lengths alone
+    near = len(rs.join([f"{t}" for t in texts], metric="indel", min_similarity=similarity).left)
+    plan = plan_dedup(pa.table({"t": texts}), "t", metric="indel", min_similarity=similarity)
+    assert plan.compared == near
+    plan = plan_dedup(pa.table({"t": texts}), "t", metric=rs.Hamming(pad=False))
+    assert plan.compared == sum(a == b for a, b in itertools.combinations(lengths, 2))
+
+
 # -- dedup: what it refuses -----------------------------------------------------------------------
 
 
@@ -460,6 +559,10 @@ def test_a_corpus_with_known_truth(tmp_path):
         ({"max_distance": float("nan")}, "max_distance must be a number from 0, got nan"),
         ({"max_distance": 1, "min_similarity": 0.5}, "min_similarity or max_distance, not both"),
         ({"threads": -1}, "threads is -1"),
+        ({"metric": 3}, "metric must be a name or a record, got int"),
+        ({"tokens": "words:5"}, "levenshtein is not a metric of tokens; leave out 'words:5'"),
+        ({"metric": "jaccard", "tokens": "letters"}, "tokens must be words, words:N or chars:N"),
+        ({"metric": "jaccard:words:0"}, "tokens must be words, words:N or chars:N"),
         ({"to": "/proc/none/out"}, "/proc/none/out: cannot be written: No such file"),
     ],
 )
@@ -657,7 +760,9 @@ def test_plans_predict_the_pairs_within_the_threshold(monkeypatch):
 
 
 def test_the_facade():
-    assert set(rs.io.__all__) == {"InputError", "dedup", "join", "sample", "scan", "top_k"}
+    assert set(rs.io.__all__) == {
+        "InputError", "dedup", "join", "sample", "scan", "score", "top_k",
+    }  # fmt: skip
     assert rs.io.dedup is dedup
 
 

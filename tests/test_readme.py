@@ -18,7 +18,7 @@ BLOCKS = re.findall(r"```sh\n(.*?)```", README, re.DOTALL)
 
 
 def cli(words: list[str], folder: Path) -> None:
-    code = "from resemblance_io.cli import main; main()"
+    code = "import sys; from resemblance_io.cli import main; sys.exit(main())"
     done = subprocess.run(
         [sys.executable, "-P", "-c", code, *words], cwd=folder, capture_output=True, text=True
     )
@@ -29,13 +29,15 @@ def cli(words: list[str], folder: Path) -> None:
 def test_commands(tmp_path):
     """The commands, but for making an environment, in one folder and in their order."""
     (tmp_path / "queries.csv").write_text("text\nThis message and any attachment\n")
+    (tmp_path / "answers.csv").write_text("output,expected\nParis,paris\nnight,nightly\n")
     ran = set()
     for block in BLOCKS:
         for command in re.findall(r"(?:^|&& )(?:\S*/)?resemblance (.*?)(?= &&|$)", block, re.M):
             cli(shlex.split(command), tmp_path)
             ran.add(command.split()[0])
-    assert ran == {"sample", "dedup", "join", "top-k"}
+    assert ran == {"sample", "dedup", "join", "top-k", "score"}
     assert (tmp_path / "out" / "_manifest.json").exists()
+    assert (tmp_path / "scores.parquet").exists()
     assert (tmp_path / "matches.csv").read_text().count("\n") == 4
 
 

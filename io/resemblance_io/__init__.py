@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from resemblance_io.jobs.dedup import dedup
     from resemblance_io.jobs.join import join
     from resemblance_io.jobs.sample import sample
+    from resemblance_io.jobs.score import score
     from resemblance_io.jobs.top_k import top_k
     from resemblance_io.sources import scan
 
@@ -22,11 +23,12 @@ _HOMES = {
     "join": "jobs.join",
     "sample": "jobs.sample",
     "scan": "sources",
+    "score": "jobs.score",
     "top_k": "jobs.top_k",
 }
 """Module of each public name."""
 
-__all__ = ["InputError", "dedup", "join", "sample", "scan", "top_k"]
+__all__ = ["InputError", "dedup", "join", "sample", "scan", "score", "top_k"]
 
 
 def __getattr__(name: str) -> Any:

@@ -21,7 +21,7 @@ from resemblance_io.errors import InputError, one_line
 
 __all__ = ["main"]
 
-DONE, FAULT, UNUSABLE, INTERRUPTED, TERMINATED = 0, 1, 2, 130, 143
+DONE, FAULT, UNUSABLE, NOT_MET, INTERRUPTED, TERMINATED = 0, 1, 2, 3, 130, 143
 """Exit codes."""
 
 # Typer has had its own copy of click's exceptions for a while; this is the base of either's.
@@ -45,6 +45,13 @@ class Clusters(StrEnum):
     components = "components"
 
 
+class Kind(StrEnum):
+    """What a score is."""
+
+    similarity = "similarity"
+    distance = "distance"
+
+
 class FileFormat(StrEnum):
     """Formats that are read."""
 
@@ -64,6 +71,20 @@ class BadRows(StrEnum):
 
 Metric = Annotated[
     str, typer.Option(metavar="NAME", help="How to compare; see 'resemblance metrics'.")
+]
+Tokens = Annotated[
+    str | None,
+    typer.Option(metavar="KIND", help="Tokens of set metrics: words, words:N or chars:N."),
+]
+NormalizeWords = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--normalize",
+        metavar="WORD",
+        help="Make texts alike first: casefold, lower, collapse, remove-whitespace, strip, "
+        "ascii-punctuation, unicode-punctuation, NFC, NFD, NFKC or NFKD; several times for "
+        "several.",
+    ),
 ]
 MinSimilarity = Annotated[
     float | None,
@@ -130,6 +151,8 @@ def dedup(
         str, typer.Option(metavar="COL", help="The column of text to compare.")
     ] = "text",
     metric: Metric = "levenshtein",
+    tokens: Tokens = None,
+    normalize: NormalizeWords = None,
     min_similarity: Annotated[
         float | None,
         typer.Option(
@@ -173,6 +196,8 @@ def dedup(
 
     options: dict[str, Any] = {
         "metric": metric,
+        "tokens": tokens,
+        "normalize": _normalize(normalize),
         "min_similarity": min_similarity,
         "max_distance": max_distance,
         "threads": threads,
@@ -205,6 +230,8 @@ def join(
     on: On,
     to: OutputPath = None,
     metric: Metric = "levenshtein",
+    tokens: Tokens = None,
+    normalize: NormalizeWords = None,
     min_similarity: MinSimilarity = None,
     max_distance: MaxDistance = None,
     threads: Threads = None,
@@ -225,6 +252,8 @@ def join(
     options: dict[str, Any] = {
         "on": on,
         "metric": metric,
+        "tokens": tokens,
+        "normalize": _normalize(normalize),
         "min_similarity": min_similarity,
         "max_distance": max_distance,
         "threads": threads,
@@ -248,6 +277,8 @@ def top_k(
     to: OutputPath = None,
     k: Annotated[int, typer.Option("-k", min=1, metavar="K", help="Most matches of a query.")] = 5,
     metric: Metric = "levenshtein",
+    tokens: Tokens = None,
+    normalize: NormalizeWords = None,
     min_similarity: MinSimilarity = None,
     max_distance: MaxDistance = None,
     threads: Threads = None,
@@ -271,6 +302,8 @@ def top_k(
         to=_required(to),
         k=k,
         metric=metric,
+        tokens=tokens,
+        normalize=_normalize(normalize),
         min_similarity=min_similarity,
         max_distance=max_distance,
         threads=threads,
@@ -279,6 +312,95 @@ def top_k(
         **_reading(format, delimiter, encoding, on_bad_rows),
     )
     _print(summary, quiet)
+
+
+@app.command()
+def score(
+    inputs: Annotated[
+        list[str],
+        typer.Argument(metavar="INPUT", help="Files, folders, globs, URIs, or - for stdin."),
+    ],
+    metric: Annotated[
+        list[str],
+        typer.Option(metavar="NAME", help="How to compare; may be given several times."),
+    ],
+    to: OutputPath = None,
+    left: Annotated[str, typer.Option(metavar="COL", help="A column of text.")] = "output",
+    right: Annotated[str, typer.Option(metavar="COL", help="The other one.")] = "expected",
+    columns: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COL,COL",
+            help="Columns to write beside the scores, or all.  [default: all but the two texts]",
+        ),
+    ] = None,
+    tokens: Tokens = None,
+    multiset: Annotated[
+        bool | None,
+        typer.Option(
+            "--multiset/--set",
+            help="Whether set metrics count a token as often as it occurs.  [default: as each "
+            "metric has it]",
+        ),
+    ] = None,
+    normalize: NormalizeWords = None,
+    kind: Annotated[
+        Kind, typer.Option("--score", help="From 0 to 1, or in the metric's unit.")
+    ] = Kind.similarity,
+    summary: Annotated[
+        bool, typer.Option("--summary", help="Print how the scores of each metric are spread.")
+    ] = False,
+    fail_under: Annotated[
+        list[str] | None,
+        typer.Option(metavar="METRIC=S", help="Exit with 3 if the mean of a metric is under this."),
+    ] = None,
+    fail_rows_under: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="METRIC=S[:SHARE]",
+            help="Exit with 3 if more than this share of the rows (default: any) is under S.",
+        ),
+    ] = None,
+    threads: Threads = None,
+    overwrite: Overwrite = False,
+    quiet: Quiet = False,
+    format: Format = None,
+    delimiter: Delimiter = None,
+    encoding: Encoding = "utf-8",
+    on_bad_rows: OnBadRows = BadRows.error,
+) -> None:
+    """Score two columns row by row.
+
+    Writes one column for each metric beside columns of the input. Rows with a null have no score
+    and count in no gate.
+    """
+    from resemblance_io.jobs import score as job
+
+    means = dict(_mean_gate(text) for text in fail_under or ())
+    shares = dict(_rows_gate(text) for text in fail_rows_under or ())
+    if to is None and not (summary or means or shares):
+        raise InputError("nowhere to write; name the output (-o), or ask for the --summary")
+    found = job.score(
+        inputs,
+        metric,
+        left,
+        right,
+        to,
+        columns=columns if columns in (None, "all") else [c for c in columns.split(",") if c],
+        tokens=tokens,
+        multiset=multiset,
+        normalize=_normalize(normalize),
+        score=kind.value,
+        fail_under=means,
+        fail_rows_under=shares,
+        threads=threads,
+        overwrite=overwrite,
+        progress=not quiet,
+        **_reading(format, delimiter, encoding, on_bad_rows),
+    )
+    _print(found if summary else found.brief, quiet)
+    if found.failed:
+        raise typer.Exit(_fail(NOT_MET, f"gate not met: {'; '.join(found.failed)}"))
 
 
 @app.command()
@@ -307,14 +429,20 @@ def sample(
 
 @app.command()
 def metrics() -> None:
-    """List the metrics."""
-    from resemblance.metrics import RECORDS
+    """List the metrics.
 
-    rows = [("name", "also", "unit", "symmetric", "what it counts", "source")]
+    Range is that of distances; similarities are from 0 to 1. Names with a colon are variants.
+    """
+    from resemblance.metrics import RECORDS, CountingMetric
+
+    rows = [("name", "also", "unit", "range", "what it measures", "source")]
     for record in RECORDS:
-        aliases = ", ".join(record.aliases)
-        symmetric = "yes" if record.symmetric else "no"
-        rows.append((record.name, aliases, record.unit, symmetric, record.summary, record.source))
+        also = [*record.aliases, *(f"{record.name}:{variant}" for variant in record.variants)]
+        largest = "1"
+        if issubclass(record, CountingMetric):
+            largest = "both lengths" if record.summed else "longer length"
+        names = record.name, ", ".join(also)
+        rows.append((*names, record.unit, f"0 to {largest}", record.summary, record.source))
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
@@ -330,6 +458,47 @@ def _reading(
         "encoding": encoding,
         "on_bad_rows": on_bad_rows.value,
     }
+
+
+def _mean_gate(text: str) -> tuple[str, float]:
+    name, bound = _gate("--fail-under", "levenshtein=0.8", text)
+    if ":" in bound:
+        raise InputError(
+            f"--fail-under {text}: is on the mean, which has no share; for a share of the rows "
+            f"use --fail-rows-under {text}"
+        )
+    return name, _gate_number("--fail-under", text, bound)
+
+
+def _rows_gate(text: str) -> tuple[str, tuple[float, float]]:
+    name, bounds = _gate("--fail-rows-under", "levenshtein=0.5:0.1", text)
+    least, colon, share = bounds.partition(":")
+    numbers = [least, share if colon else "0"]
+    low, most = (_gate_number("--fail-rows-under", text, number) for number in numbers)
+    return name, (low, most)
+
+
+def _gate(option: str, example: str, text: str) -> tuple[str, str]:
+    name, _, bounds = text.rpartition("=")
+    if not name:
+        raise InputError(f"{option} {text}: names no metric and number; write {example}")
+    return name, bounds
+
+
+def _gate_number(option: str, text: str, number: str) -> float:
+    try:
+        return float(number)
+    except ValueError:
+        raise InputError(f"{option} {text}: {number!r} is not a number") from None
+
+
+def _normalize(words: list[str] | None) -> Any:
+    from resemblance.normalize import parse_normalize
+
+    try:
+        return parse_normalize(words or ())
+    except ValueError as error:
+        raise InputError(str(error)) from None
 
 
 def _required(to: str | None) -> str:
@@ -352,8 +521,9 @@ def main() -> int:
     Returns
     -------
     int
-        0 done; 2 wrong usage or unusable input; 1 a fault of ours; 130 interrupted, 143
-        terminated. For 2 there is one line on the standard error: what, where, what to do.
+        0 done; 2 wrong usage or unusable input; 3 a gate not met; 1 a fault of ours; 130
+        interrupted, 143 terminated. For 2 and 3 there is one line on the standard error: what,
+        where, what to do.
     """
     signal.signal(signal.SIGINT, _interrupt)
     signal.signal(signal.SIGTERM, _terminate)

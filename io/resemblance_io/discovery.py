@@ -141,9 +141,11 @@ def _listed(source: Any) -> Iterable[str | os.PathLike[str]]:
     for item in items:
         if not isinstance(item, str | os.PathLike):
             hint = "; call .collect() first" if hasattr(item, "collect") else ""
+            if hasattr(item, "__next__"):
+                hint = " (it can be read only once, and has no columns)"
             raise InputError(
-                f"cannot read {type(item).__name__} as a source{hint}; "
-                "pass a path, a list of paths, or a table that speaks Arrow"
+                f"cannot read {type(item).__name__} as a source{hint}; pass a path, a list of "
+                "paths, or a table that speaks Arrow (pyarrow.table(...), a data frame)"
             )
     return items
 

@@ -20,15 +20,19 @@ from resemblance._version import __version__
 from resemblance.dedup import KEEP, Duplicates, blank_rows
 from resemblance.dedup import dedup as find_duplicates
 from resemblance.metrics import Metric
+from resemblance.normalize import Normalize
 from resemblance.strings import Strings
 from resemblance_io.columns import is_text
 from resemblance_io.errors import InputError
 from resemblance_io.jobs.inputs import (
+    alike,
     checked_metric,
     packed,
     read_texts,
     refuse_overlap,
     same_texts,
+    tokens_in_words,
+    warn_of_single_words,
 )
 from resemblance_io.jobs.plan import Plan, measured_plan
 from resemblance_io.jobs.stages import Report, Stages, describe
@@ -65,7 +69,8 @@ class DedupSummary:
     rows : int
         Rows of the input.
     nulls, blanks : int
-        Rows without text, and with nothing but white space; neither are duplicates of anything.
+        Rows without text, and with nothing (left) but white space; neither are duplicates of
+        anything.
     exact_duplicates, near_duplicates : int
         Rows removed whose text equals that of the row kept instead, and the other rows removed.
     kept : int
@@ -138,6 +143,8 @@ def dedup(
     to: str | os.PathLike[str] | None = None,
     *,
     metric: str | Metric = "levenshtein",
+    tokens: str | None = None,
+    normalize: Normalize | None = None,
     min_similarity: float | None = None,
     max_distance: float | None = None,
     keep: str = "first",
@@ -163,6 +170,10 @@ def dedup(
         Folder for the output, see Notes. Without it nothing is written.
     metric : str or Metric
         Name, alias or record.
+    tokens : str, optional
+        Tokens of a set metric that names none itself: ``words``, ``words:5``, ``chars:3``.
+    normalize : Normalize, optional
+        What to make alike in the texts before they are compared; they are written as they are.
     min_similarity : float, optional
         Texts at least this similar are duplicates; 0.8 if neither threshold is given.
     max_distance : float, optional
@@ -228,7 +239,7 @@ def dedup(
     >>> found.kept, found.near_duplicates
     (3, 1)
     """
-    metric = checked_metric(metric, min_similarity, max_distance, threads)
+    metric = checked_metric(metric, min_similarity, max_distance, threads, tokens)
     if min_similarity is None and max_distance is None:
         min_similarity = DEFAULT_SIMILARITY
     if clusters not in ("star", "components"):
@@ -250,7 +261,9 @@ def dedup(
         _ = whole.schema
     options = {
         "column": column,
-        "metric": metric.name,
+        "metric": metric.label,
+        "tokens": tokens_in_words(metric),
+        "normalize": None if normalize is None else str(normalize),
         "min_similarity": min_similarity,
         "max_distance": max_distance,
         "keep": keep,
@@ -262,8 +275,10 @@ def dedup(
         with stages.stage("reading", counts_rows=True) as report:
             texts, beside, skipped = read_texts(narrow, column, report, ranked)
         with stages.stage("comparing") as report:
+            compared = alike(texts, normalize)
+            warn_of_single_words(compared, metric)
             found = find_duplicates(
-                texts,
+                compared,
                 metric,
                 min_similarity=min_similarity,
                 max_distance=max_distance,
@@ -281,7 +296,7 @@ def dedup(
         summary = DedupSummary(
             rows=len(texts),
             nulls=texts.null_count,
-            blanks=int(blank_rows(texts).sum()),
+            blanks=int(blank_rows(compared).sum()),
             exact_duplicates=int(exact.sum()),
             near_duplicates=int((~found.kept & ~exact).sum()),
             kept=int(found.kept.sum()),
@@ -316,6 +331,8 @@ def plan_dedup(
     column: str = "text",
     *,
     metric: str | Metric = "levenshtein",
+    tokens: str | None = None,
+    normalize: Normalize | None = None,
     min_similarity: float | None = None,
     max_distance: float | None = None,
     threads: int | None = None,
@@ -329,7 +346,7 @@ def plan_dedup(
 
     Parameters
     ----------
-    source, column, metric, min_similarity, max_distance, threads
+    source, column, metric, tokens, normalize, min_similarity, max_distance, threads
         As for :func:`dedup`.
     format, delimiter, encoding, on_bad_rows, filesystem
         As for :func:`dedup`.
@@ -340,7 +357,7 @@ def plan_dedup(
         The column is read, and the search begun and broken off after a moment, to learn its speed
         on this machine.
     """
-    metric = checked_metric(metric, min_similarity, max_distance, threads)
+    metric = checked_metric(metric, min_similarity, max_distance, threads, tokens)
     if min_similarity is None and max_distance is None:
         min_similarity = DEFAULT_SIMILARITY
     narrow = scan(
@@ -356,9 +373,8 @@ def plan_dedup(
     stages = Stages()
     with stages.stage("reading") as report:
         texts = read_texts(narrow, column, report).strings
-
     return measured_plan(
-        texts,
+        alike(texts, normalize),
         None,
         metric,
         min_similarity=min_similarity,
@@ -375,10 +391,10 @@ def threshold_in_words(
 ) -> str:
     """Metric and threshold, for people."""
     if max_distance is not None:
-        return f"{metric.name} distance <= {max_distance:g}"
+        return f"{metric.label} distance <= {max_distance:g}"
     if min_similarity is not None:
-        return f"{metric.name} similarity >= {min_similarity:g}"
-    return metric.name
+        return f"{metric.label} similarity >= {min_similarity:g}"
+    return metric.label
 
 
 # -- which row to keep ----------------------------------------------------------------------------

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import logging
 import os
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from resemblance.metrics import Metric, resolve
+from resemblance.metrics import AnyMetric, Metric, resolve
+from resemblance.metrics.sets import SetMetric
+from resemblance.normalize import Normalize
 from resemblance.strings import UNITS, Strings
-from resemblance.threshold import allowed_distances
+from resemblance.threshold import check_threshold
 from resemblance_io.columns import strings
 from resemblance_io.errors import InputError
 from resemblance_io.jobs.stages import Report
@@ -20,14 +22,18 @@ from resemblance_io.sources import Batch, Scan
 
 logger = logging.getLogger("resemblance")
 
+_LOOKED_AT: Final = 1000
+"""Most texts whose words are counted before words are compared."""
+
 
 def checked_metric(
     metric: str | Metric,
     min_similarity: float | None,
     max_distance: float | None,
     threads: int | None,
-) -> Metric:
-    """The metric's record, once it and the numbers beside it are found to make sense.
+    tokens: str | None = None,
+) -> AnyMetric:
+    """The metric's record, once it and what is said beside it are found to make sense.
 
     Raises
     ------
@@ -35,13 +41,43 @@ def checked_metric(
         With what the engine says of them, before anything is read.
     """
     try:
-        allowed_distances(min_similarity, max_distance, 0)
-        metric = resolve(metric)
-    except ValueError as error:
+        check_threshold(min_similarity, max_distance)
+        record = resolve(metric, tokens)
+    except (TypeError, ValueError) as error:
         raise InputError(str(error)) from None
+    if tokens is not None and tokens_in_words(record) is None:
+        raise InputError(
+            f"{record.name} is not a metric of tokens; leave out {tokens!r} (--tokens)"
+        )
     if threads is not None and threads < 0:
         raise InputError(f"threads is {threads}; use a number from 0, or None for all CPUs")
-    return metric
+    return record
+
+
+def alike(texts: Strings, normalize: Normalize | None) -> Strings:
+    """A column as it is compared."""
+    return texts if normalize is None else normalize(texts)
+
+
+def tokens_in_words(metric: Metric) -> str | None:
+    """The tokens of a set metric, as on the command line; None for other metrics."""
+    return str(metric.tokens) if isinstance(metric, SetMetric) else None
+
+
+def warn_of_single_words(texts: Strings, metric: Metric) -> None:
+    """Warn where words are compared and most texts have one only, as in scripts without spaces."""
+    if not (tokens_in_words(metric) or "").startswith("words"):
+        return
+    rows = np.linspace(0, len(texts) - 1, min(len(texts), _LOOKED_AT)).astype(np.int64)
+    counts = [len(text.split()) for text in texts.take(rows).to_list() if text is not None]
+    single, more = counts.count(1), sum(n > 1 for n in counts)
+    if single > more:
+        logger.warning(
+            "%s of %s texts looked at are a single word, as in a script without spaces; if that is "
+            "what they are, compare characters (--tokens chars:3)",
+            f"{single:,}",
+            f"{single + more:,}",
+        )
 
 
 def refuse_overlap(to: str | os.PathLike[str] | None, *scans: Scan) -> None:
@@ -101,14 +137,19 @@ def read_texts(scan: Scan, column: str, report: Report, beside: str | None = Non
             others.append(batch.data.column(beside))
         rows += batch.data.num_rows
         report(rows, total)
+    tell_left_out(scan)
+    other = None if beside is None else pa.chunked_array(others, kind)
+    return Texts(joined(parts), other, len(scan.skipped))
+
+
+def tell_left_out(scan: Scan) -> None:
+    """Log the files that a scan passed over, and the rows."""
     if scan.ignored:
         names = ", ".join(scan.ignored[:3]) + (", ..." if len(scan.ignored) > 3 else "")
         logger.info("left out as no data by name: %d, %s", len(scan.ignored), names)
     if scan.skipped:
         first = scan.skipped[0]
         logger.warning("skipped as bad: %d, the first: %s: line %d: %s", len(scan.skipped), *first)
-    other = None if beside is None else pa.chunked_array(others, kind)
-    return Texts(joined(parts), other, len(scan.skipped))
 
 
 def packed(batch: Batch, column: str) -> Strings:

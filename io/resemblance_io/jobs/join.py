@@ -11,9 +11,10 @@ import numpy as np
 import pyarrow as pa
 
 from resemblance.join import iter_join
-from resemblance.metrics import Metric
+from resemblance.metrics import AnyMetric, Metric
+from resemblance.normalize import Normalize
 from resemblance_io.errors import InputError
-from resemblance_io.jobs.inputs import checked_metric, read_texts, refuse_overlap
+from resemblance_io.jobs.inputs import alike, checked_metric, read_texts, refuse_overlap
 from resemblance_io.jobs.plan import Plan, measured_plan
 from resemblance_io.jobs.stages import Stages, describe
 from resemblance_io.sinks import OutputFile
@@ -76,6 +77,8 @@ def join(
     on: str,
     to: str | os.PathLike[str],
     metric: str | Metric = "levenshtein",
+    tokens: str | None = None,
+    normalize: Normalize | None = None,
     min_similarity: float | None = None,
     max_distance: float | None = None,
     threads: int | None = None,
@@ -101,6 +104,10 @@ def join(
         :class:`~resemblance_io.sinks.OutputFile`).
     metric : str or Metric
         Name, alias or record.
+    tokens : str, optional
+        Tokens of a set metric that names none itself: ``words``, ``words:5``, ``chars:3``.
+    normalize : Normalize, optional
+        What to make alike in the texts before they are compared.
     min_similarity : float, optional
         Keep pairs whose similarity is at least this.
     max_distance : float, optional
@@ -130,7 +137,7 @@ def join(
     (distance or similarity, whichever the threshold is in), sorted by row. Empty and blank texts
     are text: equal ones are pairs. Both columns are held in memory; pairs are written in blocks.
     """
-    metric = _checked(metric, min_similarity, max_distance, threads)
+    metric = _checked(metric, min_similarity, max_distance, threads, tokens)
     sides = _scans(left, right, on, format, delimiter, encoding, on_bad_rows, filesystem)
     refuse_overlap(to, *sides)
     for side in sides:
@@ -139,7 +146,7 @@ def join(
     with OutputFile(to, SCHEMA, overwrite=overwrite) as out:
         with stages.stage("reading", counts_rows=True) as report:
             texts = [read_texts(side, on, report) for side in sides]
-        columns = [t.strings for t in texts]
+        columns = [alike(t.strings, normalize) for t in texts]
         with stages.stage("comparing") as report:
             blocks = iter_join(
                 columns[0],
@@ -170,6 +177,8 @@ def plan_join(
     *,
     on: str,
     metric: str | Metric = "levenshtein",
+    tokens: str | None = None,
+    normalize: Normalize | None = None,
     min_similarity: float | None = None,
     max_distance: float | None = None,
     threads: int | None = None,
@@ -183,7 +192,7 @@ def plan_join(
 
     Parameters
     ----------
-    left, right, on, metric, min_similarity, max_distance, threads
+    left, right, on, metric, tokens, normalize, min_similarity, max_distance, threads
         As for :func:`join`.
     format, delimiter, encoding, on_bad_rows, filesystem
         As for :func:`join`.
@@ -194,11 +203,11 @@ def plan_join(
         The columns are read, and the search begun and broken off after a moment, to learn its
         speed on this machine.
     """
-    metric = _checked(metric, min_similarity, max_distance, threads)
+    metric = _checked(metric, min_similarity, max_distance, threads, tokens)
     sides = _scans(left, right, on, format, delimiter, encoding, on_bad_rows, filesystem)
     stages = Stages()
     with stages.stage("reading") as report:
-        columns = [read_texts(side, on, report).strings for side in sides]
+        columns = [alike(read_texts(side, on, report).strings, normalize) for side in sides]
     return measured_plan(
         columns[0],
         None if right is None else columns[1],
@@ -216,13 +225,14 @@ def _checked(
     min_similarity: float | None,
     max_distance: float | None,
     threads: int | None,
-) -> Metric:
+    tokens: str | None,
+) -> AnyMetric:
     if min_similarity is None and max_distance is None:
         raise InputError(
             "a join needs a threshold: min_similarity (--min-similarity 0.9) or "
             "max_distance (--max-distance 1)"
         )
-    return checked_metric(metric, min_similarity, max_distance, threads)
+    return checked_metric(metric, min_similarity, max_distance, threads, tokens)
 
 
 def _scans(

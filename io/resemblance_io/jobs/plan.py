@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from resemblance.dedup import blank_rows
 from resemblance.join import iter_join
-from resemblance.metrics import Metric
+from resemblance.metrics import CountingMetric, Metric
+from resemblance.metrics.base import similarity
 from resemblance.strings import Strings
 from resemblance.threshold import allowed_distances
 from resemblance.tiles import available_memory
@@ -47,9 +48,10 @@ class Plan:
         Rows of each side; one number for a column against itself.
     pairs : int
         Pairs of rows with text.
-    compared : int
-        Those of them whose lengths leave the threshold within reach. Equal texts are collapsed
-        and indexes looked into first, so that most are never compared one by one.
+    compared : int or None
+        Those of them whose lengths leave the threshold within reach; None for metrics of which
+        lengths alone do not tell. Equal texts are collapsed and indexes looked into first, so that
+        most are never compared one by one.
     near : int
         Pairs within the threshold, about; of different texts, where the job collapses equal ones.
     memory : int
@@ -62,7 +64,7 @@ class Plan:
 
     rows: tuple[int, ...]
     pairs: int
-    compared: int
+    compared: int | None
     near: int
     memory: int
     available: int | None
@@ -70,12 +72,15 @@ class Plan:
 
     def __str__(self) -> str:
         rows = " x ".join(f"{n:,}" for n in self.rows)
-        share = f" ({self.compared / self.pairs:.2%} of all)" if self.pairs else ""
+        pairs = f"{self.pairs:,}"
+        if self.compared is not None:
+            share = f" ({self.compared / self.pairs:.2%} of all)" if self.pairs else ""
+            pairs = f"{self.compared:,} whose lengths are near enough{share}"
         free = "" if self.available is None else f" ({self.available / 1e9:.1f} GB are free)"
         return "\n".join(
             [
                 f"rows    {rows}",
-                f"pairs   {self.compared:,} whose lengths are near enough{share}",
+                f"pairs   {pairs}",
                 f"        {self.near:,} within the threshold, about",
                 f"memory  about {self.memory / 1e9:.1f} GB{free}",
                 f"time    about {_duration(self.seconds)}",
@@ -122,9 +127,12 @@ def measured_plan(
     sides = (left,) if right is None else (left, right)
     lengths = [s.lengths[~(s.is_null | blank_rows(s))] for s in sides]
     longest = max(int(n.max(initial=0)) for n in lengths)
-    allowed = allowed_distances(min_similarity, max_distance, longest)
     counts = [np.bincount(n, minlength=longest + 1) for n in lengths]
     rows = [len(n) for n in lengths]
+    compared = None
+    if isinstance(metric, CountingMetric):
+        gaps = _largest_gaps(metric, min_similarity, max_distance, longest)
+        compared = _within_window(counts, gaps)
 
     def search(some: Strings, others: Strings | None, report: Report) -> int:
         blocks = iter_join(
@@ -148,7 +156,7 @@ def measured_plan(
     return Plan(
         rows=tuple(map(len, sides)),
         pairs=rows[0] * (rows[0] - 1) // 2 if right is None else rows[0] * rows[1],
-        compared=_within_window(counts, allowed),
+        compared=compared,
         near=near,
         memory=_BASE_BYTES
         + held * _PAIR_BYTES
@@ -158,11 +166,27 @@ def measured_plan(
     )
 
 
-def _within_window(counts: list[NDArray[np.int64]], allowed: NDArray[np.int64]) -> int:
-    """Pairs whose lengths differ by no more than the distance allowed to the longer one."""
-    longer = np.arange(len(allowed))
+def _largest_gaps(
+    metric: CountingMetric, min_similarity: float | None, max_distance: float | None, longest: int
+) -> NDArray[np.int64]:
+    """How much shorter the other string of a pair may be, for each length of the longer one."""
+    if metric.equal_lengths:
+        return np.zeros(longest + 1, np.int64)
+    if min_similarity is None or not metric.summed:
+        return allowed_distances(min_similarity, max_distance, longest)
+    longer = np.arange(longest + 1, dtype=np.int64)
+    estimate = np.floor(2 * longer * (1 - min_similarity) / (2 - min_similarity)).astype(np.int64)
+    gaps: NDArray[np.int64] = np.minimum(estimate + 1, longer)
+    for _ in range(2):  # the estimate is too large by two at most
+        gaps -= similarity(gaps, 2 * longer - gaps) < min_similarity
+    return gaps
+
+
+def _within_window(counts: list[NDArray[np.int64]], gaps: NDArray[np.int64]) -> int:
+    """Pairs whose lengths differ by no more than the gap allowed to the longer one."""
+    longer = np.arange(len(gaps))
     upto = [np.concatenate([[0], np.cumsum(c)]) for c in counts]
-    shorter = [n[longer] - n[longer - allowed] for n in upto]  # partners that are shorter
+    shorter = [n[longer] - n[longer - gaps] for n in upto]  # partners that are shorter
     # they may be many: products of Python's integers
     mine, other = (counts[i].tolist() for i in (0, -1))
     total = sum(n * m for n, m in zip(mine, shorter[-1].tolist(), strict=True))

@@ -14,10 +14,18 @@ import pyarrow as pa
 from resemblance.metrics import Metric
 from resemblance.neighbors import Neighbors
 from resemblance.neighbors import top_k as find_neighbors
+from resemblance.normalize import Normalize
 from resemblance.strings import Strings
 from resemblance_io.columns import arrow
 from resemblance_io.errors import InputError
-from resemblance_io.jobs.inputs import checked_metric, joined, packed, read_texts, refuse_overlap
+from resemblance_io.jobs.inputs import (
+    alike,
+    checked_metric,
+    joined,
+    packed,
+    read_texts,
+    refuse_overlap,
+)
 from resemblance_io.jobs.stages import Stages, describe
 from resemblance_io.sinks import OutputFile
 from resemblance_io.sources import Scan, scan
@@ -87,6 +95,8 @@ def top_k(
     to: str | os.PathLike[str],
     k: int = 5,
     metric: str | Metric = "levenshtein",
+    tokens: str | None = None,
+    normalize: Normalize | None = None,
     min_similarity: float | None = None,
     max_distance: float | None = None,
     threads: int | None = None,
@@ -113,6 +123,10 @@ def top_k(
         Most matches of a query.
     metric : str or Metric
         Name, alias or record.
+    tokens : str, optional
+        Tokens of a set metric that names none itself: ``words``, ``words:5``, ``chars:3``.
+    normalize : Normalize, optional
+        What to make alike in the texts before they are compared; they are written as they are.
     min_similarity, max_distance : float, optional
         Leave out matches beyond; at most one of the two.
     threads : int, optional
@@ -141,7 +155,7 @@ def top_k(
     ranked by row of the choice. Queries that are null or have no match within the threshold have
     no row. The choices are held in memory, queries pass through it in blocks.
     """
-    metric = checked_metric(metric, min_similarity, max_distance, threads)
+    metric = checked_metric(metric, min_similarity, max_distance, threads, tokens)
     if k < 1:
         raise InputError(f"k is {k}; ask for at least one match")
     asked, offered = (
@@ -166,6 +180,7 @@ def top_k(
         with stages.stage("reading", counts_rows=True) as report:
             texts, _, skipped = read_texts(offered, on, report)
         with stages.stage("comparing", counts_rows=True) as report:
+            compared = alike(texts, normalize)
             total = asked.num_rows or 0
             for block in _blocks(asked, on, max(1, BLOCK_MATCHES // k)):
 
@@ -173,8 +188,8 @@ def top_k(
                     report(first + n * done // of, total)
 
                 found = find_neighbors(
-                    block,
-                    texts,
+                    alike(block, normalize),
+                    compared,
                     metric,
                     k=k,
                     score="similarity" if max_distance is None else "distance",
