@@ -62,7 +62,10 @@ def test_matrix(rows, tokens, summaries, compare):
 
 
 def test_matrix_against_the_product_alone(summaries, compare):
-    """The same words, into a matrix of ours that is there: at least 5 times the bare product."""
+    """The same words against the bare product, sparse and unscored: at least 5 times.
+
+    Ours has 32 MB of scores to write where the peer has 10 MB of counts.
+    """
     sparse = pytest.importorskip("scipy.sparse")
     left, right = (rs.Strings.pack(part) for part in (summaries[:1_000], summaries[1_000:5_000]))
     a, b = (
