@@ -91,7 +91,10 @@ NAMES = ["Ana Lima", "Anna Lima", "Bo Ek", "Ana Lima", "", "Cy Twombly"]
 
 
 def test_dedup(names, tmp_path):
-    done = run("dedup", names, "-o", tmp_path / "out", "--max-distance", "1", "--keep", "longest")
+    done = run(
+        "dedup", names, "-o", tmp_path / "out", "--metric", "levenshtein", "--max-distance", "1",
+        "--keep", "longest",
+    )  # fmt: skip
     assert (done.returncode, done.stderr) == (0, "")  # no bar where there is no terminal
     assert done.stdout.splitlines()[:5] == [
         "rows     6 (0 null, 1 blank)",
@@ -239,6 +242,7 @@ def test_wrong_usage_and_unusable_input_are_one_line_and_exit_code_2(names, tmp_
         r"unknown metric 'hammming'.*known: levenshtein": [
             "dedup", source, *out, "--metric", "hammming",
         ],
+        r"all texts would be duplicates": ["dedup", source, *out, "--max-distance", "1"],
         r"from 0 to 1, got 80": ["dedup", source, *out, "--min-similarity", "80"],
         r"not both": ["dedup", source, *out, "--min-similarity", "0.8", "--max-distance", "1"],
         r"taken: was not written by|taken: exists": [
@@ -380,7 +384,10 @@ def wait_for(path, process):
     ],
 )
 def test_interrupts(long_work, tmp_path, number, code, word, delay):
-    process = start("dedup", long_work, "-o", tmp_path / "out", "--min-similarity", "0.5")
+    process = start(
+        "dedup", long_work, "-o", tmp_path / "out", "--metric", "levenshtein", "--min-similarity",
+        "0.5",
+    )  # fmt: skip
     wait_for(tmp_path / ".out.staging", process)
     time.sleep(delay)
     process.send_signal(number)
@@ -413,7 +420,7 @@ def test_interrupted_scoring(long_work, tmp_path, delay):
 
 def test_killed_at_any_moment_it_leaves_nothing_or_everything(tmp_path):  # C055
     rs.io.sample(tmp_path / "c.parquet", rows=20_000)
-    arguments = ["dedup", tmp_path / "c.parquet", "-q", "--max-distance", "2", "-o"]
+    arguments = ["dedup", tmp_path / "c.parquet", "-q", "--metric", "levenshtein", "-o"]
     begin = time.monotonic()
     assert run(*arguments, tmp_path / "whole").returncode == 0
     whole = contents(tmp_path / "whole")

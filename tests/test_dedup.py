@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import subprocess
 import sys
@@ -18,11 +19,13 @@ from strategies import columns, examples, thresholds
 KEEP = ("first", "last", "longest", "shortest")
 METHODS = tuple(naive.CLUSTER)
 
+dedup = functools.partial(rs.dedup, metric="levenshtein")
+
 
 @given(columns(max_size=16), thresholds(), st.sampled_from(KEEP), st.sampled_from(METHODS))
 @examples(300)
 def test_against_the_textbook(column, threshold, keep, method):
-    found = rs.dedup(column, keep=keep, method=method, **threshold)
+    found = dedup(column, keep=keep, method=method, **threshold)
     representative, pairs = naive.dedup(column, keep=keep, method=method, **threshold)
     assert found.representative.tolist() == representative
     assert found.kept.dtype == np.bool_
@@ -38,7 +41,7 @@ def test_every_removal_has_its_score(column, threshold, keep):
     """A star's member scored against its representative, on the value that passed the threshold."""
     kind = "distance" if "max_distance" in threshold else "similarity"
     limits = {"min_similarity": None, "max_distance": None} | threshold
-    found = rs.dedup(column, keep=keep, **threshold)
+    found = dedup(column, keep=keep, **threshold)
     for row in np.flatnonzero(~found.kept).tolist():
         head = int(found.representative[row])
         assert found.kept[head]
@@ -49,55 +52,55 @@ def test_every_removal_has_its_score(column, threshold, keep):
 
 def test_case_c023_exactly_one_of_each_cluster_stays():
     texts = ["a b c d e", "a b c d e", "x y z", "a b c d e!", "x y z"]
-    found = rs.dedup(texts, min_similarity=0.9)
+    found = dedup(texts, min_similarity=0.9)
     assert found.representative.tolist() == [0, 0, 2, 0, 2]
     assert found.kept.tolist() == [True, False, True, False, False]
     assert found.score[[1, 3, 4]].tolist() == [1.0, 0.9, 1.0]
-    last = rs.dedup(texts, min_similarity=0.9, keep="last")
+    last = dedup(texts, min_similarity=0.9, keep="last")
     assert last.representative.tolist() == [3, 3, 4, 3, 4]
-    longest = rs.dedup(texts, min_similarity=0.9, keep="longest")
+    longest = dedup(texts, min_similarity=0.9, keep="longest")
     assert longest.representative.tolist() == [3, 3, 2, 3, 2]
-    shortest = rs.dedup(texts, min_similarity=0.9, keep="shortest")
+    shortest = dedup(texts, min_similarity=0.9, keep="shortest")
     assert shortest.representative.tolist() == [0, 0, 2, 0, 2]
 
 
 def test_case_c005_blank_rows_are_not_duplicates():
     texts = ["", "", "   ", "\t", "+", "-", "real text", None, None, "\u00a0", "\u2003\n", "   "]
-    found = rs.dedup(texts, min_similarity=0.5)
+    found = dedup(texts, min_similarity=0.5)
     assert found.kept.all()
     assert len(found.pairs.left) == 0
     # a distance would join "", "+" and "-": the blanks still stay out of it
-    found = rs.dedup(texts, max_distance=1)
+    found = dedup(texts, max_distance=1)
     assert np.flatnonzero(~found.kept).tolist() == [5]
 
 
 def test_invisible_characters_are_text():
     """A zero-width space and a NUL are not white space."""
-    found = rs.dedup(["\u200b", "\u200b", "\0", "\0"], min_similarity=1.0)
+    found = dedup(["\u200b", "\u200b", "\0", "\0"], min_similarity=1.0)
     assert found.kept.tolist() == [True, False, True, False]
 
 
 def test_any_rank_may_decide():
     texts = ["abcde", "abcdX", "abcdY", "other"]
-    assert rs.dedup(texts, keep=[3, 1, 2, 0]).representative.tolist() == [1, 1, 1, 3]
-    assert rs.dedup(texts, keep=np.array([0.5, 0.5, 0.1, 0])).representative.tolist() == [
+    assert dedup(texts, keep=[3, 1, 2, 0]).representative.tolist() == [1, 1, 1, 3]
+    assert dedup(texts, keep=np.array([0.5, 0.5, 0.1, 0])).representative.tolist() == [
         2,
         2,
         2,
         3,
     ]
     with pytest.raises(ValueError, match="keep"):
-        rs.dedup(texts, keep=[1, 2])
+        dedup(texts, keep=[1, 2])
 
 
 def test_default_threshold():
     """Four fifths: one edit in five characters is a duplicate, one in four is not."""
-    assert rs.dedup(["abcde", "abcdX", "wxyz", "wxy!"]).kept.tolist() == [True, False, True, True]
+    assert dedup(["abcde", "abcdX", "wxyz", "wxy!"]).kept.tolist() == [True, False, True, True]
 
 
 @pytest.mark.parametrize("texts", [[], ["a"], [None], [""]])
 def test_nothing_to_remove(texts):
-    found = rs.dedup(texts)
+    found = dedup(texts)
     assert found.representative.tolist() == list(range(len(texts)))
     assert found.kept.tolist() == [True] * len(texts)
     assert found.score.shape == (len(texts),)
@@ -111,7 +114,7 @@ def test_nothing_to_remove(texts):
 )  # fmt: skip
 def test_wrong_arguments(options):
     with pytest.raises(ValueError, match=next(iter(options))):
-        rs.dedup(["a", "b"], **options)
+        dedup(["a", "b"], **options)
 
 
 # --- what may not matter -------------------------------------------------------------------------
@@ -123,7 +126,7 @@ ROWS = [f"{w} {n}" for w in ("red fox", "red fax", "rad fox") for n in range(200
 @examples(60)
 def test_order_of_rows_does_not_change_components(column, data):
     order = data.draw(st.permutations(range(len(column))))
-    found = rs.dedup([column[row] for row in order], method="components", min_similarity=0.7)
+    found = dedup([column[row] for row in order], method="components", min_similarity=0.7)
     groups: dict[int, set[int]] = {}
     for place, head in enumerate(found.representative.tolist()):
         groups.setdefault(head, set()).add(order[place])
@@ -136,9 +139,9 @@ def test_order_of_rows_does_not_change_components(column, data):
 
 @pytest.mark.jit
 def test_case_c044_order_of_files_and_threads():
-    first = rs.dedup(ROWS, max_distance=1, threads=1)
+    first = dedup(ROWS, max_distance=1, threads=1)
     for threads in (2, 3, None):
-        again = rs.dedup(ROWS, max_distance=1, threads=threads)
+        again = dedup(ROWS, max_distance=1, threads=threads)
         np.testing.assert_array_equal(again.representative, first.representative)
         np.testing.assert_array_equal(again.pairs.left, first.pairs.left)
         np.testing.assert_array_equal(again.pairs.right, first.pairs.right)
@@ -146,7 +149,7 @@ def test_case_c044_order_of_files_and_threads():
         frozenset((ROWS[i], ROWS[j]))
         for i, j in zip(first.pairs.left, first.pairs.right, strict=True)
     }
-    back = rs.dedup(ROWS[::-1], max_distance=1)
+    back = dedup(ROWS[::-1], max_distance=1)
     assert pairs == {
         frozenset((ROWS[::-1][i], ROWS[::-1][j]))
         for i, j in zip(back.pairs.left, back.pairs.right, strict=True)
@@ -158,7 +161,7 @@ def test_case_c044_hash_seed():
     code = f"""
 import hashlib
 import resemblance as rs
-found = rs.dedup({ROWS!r}, min_similarity=0.85)
+found = rs.dedup({ROWS!r}, 'levenshtein', min_similarity=0.85)
 parts = found.representative, found.kept, found.pairs.left, found.pairs.right, found.pairs.score
 print(hashlib.sha256(b"".join(part.tobytes() for part in parts)).hexdigest())
 """

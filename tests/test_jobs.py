@@ -1,6 +1,7 @@
 """Whole jobs: what goes in, what comes out, for every kind of input."""
 
 import datetime
+import functools
 import itertools
 import json
 import logging
@@ -22,13 +23,15 @@ from hypothesis import strategies as st
 import resemblance as rs
 from naive import levenshtein
 from resemblance.metrics import RECORDS
-from resemblance_io import InputError, dedup, join, top_k
+from resemblance_io import InputError, join, top_k
 from resemblance_io.jobs import dedup as dedup_module
 from resemblance_io.jobs import top_k as top_k_module
-from resemblance_io.jobs.dedup import plan_dedup
 from resemblance_io.jobs.inputs import joined, read_texts, same_texts
 from resemblance_io.jobs.join import plan_join
 from resemblance_io.sources import scan
+
+dedup = functools.partial(dedup_module.dedup, metric="levenshtein")
+plan_dedup = functools.partial(dedup_module.plan_dedup, metric="levenshtein")
 
 FILES = {
     "_manifest.json",
@@ -763,7 +766,7 @@ def test_the_facade():
     assert set(rs.io.__all__) == {
         "InputError", "dedup", "join", "sample", "scan", "score", "top_k",
     }  # fmt: skip
-    assert rs.io.dedup is dedup
+    assert rs.io.dedup is dedup_module.dedup
 
 
 def test_a_large_cluster_is_warned_about_and_small_ones_are_not(caplog):

@@ -12,7 +12,7 @@ from resemblance.inputs import as_strings
 from resemblance.jit import kernel
 from resemblance.join import Found, Limit, Pairs, close_pairs, in_order
 from resemblance.matrix import pairwise
-from resemblance.metrics import Metric, resolve
+from resemblance.metrics import AnyMetric, Metric, ScoringMetric, resolve
 from resemblance.strings import Distinct, Strings
 from resemblance.threshold import check_threshold
 from resemblance.tiles import Job, Progress
@@ -48,7 +48,7 @@ class Duplicates(NamedTuple):
 
 def dedup(
     texts: Any,
-    metric: str | Metric = "levenshtein",
+    metric: str | Metric = "jaccard",
     *,
     min_similarity: float | None = None,
     max_distance: float | None = None,
@@ -65,11 +65,12 @@ def dedup(
     texts : list, tuple, ndarray, Arrow column or Strings
         The texts. Null and blank ones (nothing but white space, normalised) are never duplicates.
     metric : str or Metric
-        Name, alias or record.
+        Name, alias or record; by default the Jaccard similarity of sets of words.
     min_similarity : float, optional
         Texts at least this similar are duplicates; 0.8 if neither threshold is given.
     max_distance : float, optional
-        Texts at most this far apart are duplicates.
+        Texts at most this far apart are duplicates. Of a metric whose distance is ``1 -
+        similarity`` it must be below 1, which all texts are within.
     keep : {"first", "last", "longest", "shortest"} or array of shape (n,)
         Which row of a cluster survives; an array ranks the rows, lowest first. Ties go to the
         earlier row.
@@ -85,14 +86,15 @@ def dedup(
     Examples
     --------
     >>> import resemblance as rs
-    >>> found = rs.dedup(["apple pie", "pear tart", "aple pie", "", ""], max_distance=1)
+    >>> texts = ["apple pie", "pear tart", "aple pie", "", ""]
+    >>> found = rs.dedup(texts, "levenshtein", max_distance=1)
     >>> found.kept.tolist(), found.representative.tolist()
     ([True, True, False, True, True], [0, 1, 0, 3, 4])
     """
     metric = resolve(metric)
     if min_similarity is None and max_distance is None:
         min_similarity = 0.8
-    check_threshold(min_similarity, max_distance)
+    check_limits(metric, min_similarity, max_distance)
     strings = as_strings(texts, "texts", normalize)
     n = len(strings)
     limit = Limit.of(metric, min_similarity, max_distance, [strings])
@@ -121,6 +123,19 @@ def dedup(
         threads=threads,
     )
     return Duplicates(representative, score, kept, _edges(different, near, strings, limit, similar))
+
+
+def check_limits(
+    metric: AnyMetric, min_similarity: float | None, max_distance: float | None
+) -> None:
+    """Refuse thresholds that are none, or that every pair of texts is within."""
+    check_threshold(min_similarity, max_distance)
+    if isinstance(metric, ScoringMetric) and max_distance is not None and max_distance >= 1:
+        raise ValueError(
+            f"max_distance is {max_distance:g}, but {metric.name} distances are 1 - similarity, so "
+            "all texts would be duplicates; use min_similarity, a distance below 1, or a metric "
+            "that counts edits (metric 'levenshtein')"
+        )
 
 
 def _rank(keep: str | ArrayLike, strings: Strings) -> NDArray[Any]:

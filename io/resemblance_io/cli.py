@@ -150,7 +150,7 @@ def dedup(
     column: Annotated[
         str, typer.Option(metavar="COL", help="The column of text to compare.")
     ] = "text",
-    metric: Metric = "levenshtein",
+    metric: Metric = "jaccard",
     tokens: Tokens = None,
     normalize: NormalizeWords = None,
     min_similarity: Annotated[

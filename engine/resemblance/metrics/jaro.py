@@ -224,11 +224,11 @@ class _Scorer:
         self._patterns = patterns
         self._lengths = patterns.lengths
         self._text_lengths = texts.lengths
-        self._classes, single = lanes.by_lanes(self._lengths, np.arange(len(patterns)))
-        self._single = LaneClass(-1, single)
-        self.columns: NDArray[np.int64] = np.concatenate(
-            [*(c.rows for c in self._classes), single, np.empty(0, np.int64)]
-        )
+        classes, single = lanes.by_lanes(self._lengths, np.arange(len(patterns)))
+        # the last kind, of -1 bits, is met pair by pair
+        self._kinds = [*classes, LaneClass(-1, single)]
+        self._rising = [bool((np.diff(kind.rows) > 0).all()) for kind in self._kinds]
+        self.columns: NDArray[np.int64] = np.concatenate([kind.rows for kind in self._kinds])
 
     def parts(self, rows: NDArray[np.int64], most: int) -> list[NDArray[np.int64]]:
         """Texts of a part are sorted by length: what depends on it is computed once for each."""
@@ -244,9 +244,9 @@ class _Scorer:
     ) -> Iterator[tuple[int, int, int]]:
         characters = int(self._text_lengths[part].sum())
         begin = 0
-        for kind in (*self._classes, self._single):
+        for kind, rising in zip(self._kinds, self._rising, strict=True):
             lo, hi = 0, len(kind.rows)
-            if kind.bits > 0:  # rows rise within it
+            if rising:
                 lo, hi = (int(x) for x in np.searchsorted(kind.rows, (low, high)))
             width = kind.width if kind.bits >= 0 else 8
             words = -(-int(self._lengths[kind.rows[-1]]) // 64) if len(kind.rows) else 0
@@ -267,7 +267,7 @@ class _Scorer:
         floor, boost = self._metric.floor_transpositions, self._metric.boost
         texts, patterns = self._texts, self._patterns
         begin = 0
-        for kind in (*self._classes, self._single):
+        for kind in self._kinds:
             if begin <= first < begin + len(kind.rows):
                 break
             begin += len(kind.rows)
@@ -959,6 +959,9 @@ def _near(
         single = 20.0 + 4.0 * min(m, n) * (1 + max(m, n) // 64)
         here = pairs * (0.5 + passed * single) + 2_000
         if here > pairs * _lane_cost(m, n):
+            before = by_lanes[-1] if by_lanes else w
+            if (before.lo, before.last) == (w.lo, w.first):
+                w = w._replace(first=by_lanes.pop().first)
             by_lanes.append(w)
             continue
         pieces = int(min(w.last - w.first, here // lanes.TILE_COST + 1))

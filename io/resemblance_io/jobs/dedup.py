@@ -17,9 +17,9 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from resemblance._version import __version__
-from resemblance.dedup import KEEP, Duplicates, blank_rows
+from resemblance.dedup import KEEP, Duplicates, blank_rows, check_limits
 from resemblance.dedup import dedup as find_duplicates
-from resemblance.metrics import Metric
+from resemblance.metrics import AnyMetric, Metric
 from resemblance.normalize import Normalize
 from resemblance.strings import Strings
 from resemblance_io.columns import is_text
@@ -142,7 +142,7 @@ def dedup(
     column: str = "text",
     to: str | os.PathLike[str] | None = None,
     *,
-    metric: str | Metric = "levenshtein",
+    metric: str | Metric = "jaccard",
     tokens: str | None = None,
     normalize: Normalize | None = None,
     min_similarity: float | None = None,
@@ -235,11 +235,11 @@ def dedup(
     >>> import pyarrow as pa
     >>> from resemblance.io import dedup
     >>> table = pa.table({"text": ["apple pie", "pear tart", "aple pie", None]})
-    >>> found = dedup(table, max_distance=1)
+    >>> found = dedup(table, metric="levenshtein", max_distance=1)
     >>> found.kept, found.near_duplicates
     (3, 1)
     """
-    metric = checked_metric(metric, min_similarity, max_distance, threads, tokens)
+    metric = _checked(metric, min_similarity, max_distance, threads, tokens)
     if min_similarity is None and max_distance is None:
         min_similarity = DEFAULT_SIMILARITY
     if clusters not in ("star", "components"):
@@ -330,7 +330,7 @@ def plan_dedup(
     source: Any,
     column: str = "text",
     *,
-    metric: str | Metric = "levenshtein",
+    metric: str | Metric = "jaccard",
     tokens: str | None = None,
     normalize: Normalize | None = None,
     min_similarity: float | None = None,
@@ -357,7 +357,7 @@ def plan_dedup(
         The column is read, and the search begun and broken off after a moment, to learn its speed
         on this machine.
     """
-    metric = checked_metric(metric, min_similarity, max_distance, threads, tokens)
+    metric = _checked(metric, min_similarity, max_distance, threads, tokens)
     if min_similarity is None and max_distance is None:
         min_similarity = DEFAULT_SIMILARITY
     narrow = scan(
@@ -384,6 +384,21 @@ def plan_dedup(
         # it is read a second time, in full, and written
         overhead=3 * stages.total,
     )
+
+
+def _checked(
+    metric: str | Metric,
+    min_similarity: float | None,
+    max_distance: float | None,
+    threads: int | None,
+    tokens: str | None,
+) -> AnyMetric:
+    record = checked_metric(metric, min_similarity, max_distance, threads, tokens)
+    try:
+        check_limits(record, min_similarity, max_distance)
+    except ValueError as error:
+        raise InputError(str(error)) from None
+    return record
 
 
 def threshold_in_words(
