@@ -292,7 +292,8 @@ def _require(name: str, file: str, schema: pa.Schema) -> None:
     if len(schema.names) == 1:
         others = [c for c in ";\t|,#%:" if c in schema.names[0]]
         hint = f"; is the delimiter {others[0]!r} (--delimiter)?" if others else hint
-    raise InputError(f"{file}: no column {name!r}{hint} It has {_listed(map(repr, schema.names))}")
+    there = _listed(map(repr, schema.names))
+    raise InputError(f"{file}: no column {name!r}{hint} It has {there}; name one of these")
 
 
 def _refuse_repeated(file: str, schema: pa.Schema) -> None:
