@@ -8,7 +8,6 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable
 from itertools import pairwise
-from pathlib import Path
 
 import numba
 import pytest
@@ -16,10 +15,9 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 import resemblance as rs
-from resemblance.metrics import Metric
+from resemblance.metrics import CountingMetric, Metric
 
 JIT = not numba.config.DISABLE_JIT
-SHARED = Path(__file__).resolve().parents[2] / "shared"
 
 LANES = (0, 1, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129)
 """Lengths on both sides of each lane width, and of the first two multiples of 64."""
@@ -73,9 +71,13 @@ def parametrized(metrics: Iterable[Metric]) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("metric", list(metrics), ids=lambda metric: metric.label)
 
 
-every_metric = parametrized(METRICS)
+def counts(metric: Metric) -> bool:
+    return isinstance(metric, CountingMetric)
 
-needs_shared = pytest.mark.skipif(not SHARED.is_dir(), reason="../shared is not here")
+
+every_metric = parametrized(METRICS)
+every_counting_metric = parametrized(metric for metric in METRICS if counts(metric))
+every_scoring_metric = parametrized(metric for metric in METRICS if not counts(metric))
 
 
 def examples(n: int) -> settings:

@@ -22,7 +22,6 @@ from hypothesis import strategies as st
 import naive
 import resemblance as rs
 from resemblance.metrics import RECORDS, Metric, resolve
-from resemblance.metrics.base import CountingMetric
 from strategies import (
     JIT,
     LANES,
@@ -30,10 +29,14 @@ from strategies import (
     SCRIPTS,
     column_of,
     columns,
+    counts,
     edited,
+    every_counting_metric,
     every_metric,
+    every_scoring_metric,
     examples,
     parametrized,
+    scripts,
     text_of,
     texts,
 )
@@ -47,14 +50,6 @@ REFERENCES = {
 """With a memory: the calls of one example score the same pairs again and again."""
 
 Column = list[str | None]
-
-
-def counts(metric: Metric) -> bool:
-    return isinstance(metric, CountingMetric)
-
-
-every_counting_metric = parametrized(metric for metric in METRICS if counts(metric))
-every_scoring_metric = parametrized(metric for metric in METRICS if not counts(metric))
 
 
 def thresholds(metric: Metric) -> st.SearchStrategy[dict[str, float]]:
@@ -217,6 +212,59 @@ def test_any_pair(metric, data):
         driver.matrices([a], [b], kind)
         driver.matrices([a, ""], [b], kind)
         driver.pairs([a], [b], kind)
+
+
+# --- lanes ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("metric", "script"),
+    [
+        (metric, script)
+        for metric in METRICS
+        for script in (SCRIPTS if metric in (rs.Levenshtein(), rs.Jaro()) else ["binary", "mixed"])
+    ],
+    ids=lambda value: value if isinstance(value, str) else value.label,
+)
+def test_every_pair_of_lane_boundaries(metric, script):
+    rng = random.Random(script)
+    letters = SCRIPTS[script]
+    sizes = LANES if JIT else LANES[::2]
+    left = [text_of(size, letters, rng) for size in sizes]
+    right = [text_of(size, letters, rng) for size in sizes]
+    driver = Driver(metric)
+    driver.matrices(left, right, "distance")
+    driver.pairs([text for text in left for _ in right], right * len(left), "distance")
+
+
+@every_metric
+@given(st.data())
+@examples(12)
+def test_one_lane_class_full(metric, data):
+    """More patterns than one block of lanes holds, of one length: no lane sees its neighbour."""
+    size = data.draw(st.sampled_from([1, 7, 8, 9, 16, 17, 32, 33, 64, 65, 129]))
+    letters = data.draw(scripts)
+    rng = random.Random(data.draw(st.integers(0, 1 << 16)))
+    rows = data.draw(st.sampled_from([1, 2, 63, 64, 65, 130])) if JIT else 20
+    left = [text_of(size, letters, rng) for _ in range(rows)]
+    right = [text_of(rng.choice((0, 1, size, size + 1)), letters, rng) for _ in range(2)]
+    right.append(left[-1])
+    Driver(metric).matrices(left, right, "distance")
+
+
+@every_metric
+@given(scripts, st.integers(0, 1 << 16))
+@examples(5)
+def test_texts_that_share_their_beginnings(metric, letters, seed):
+    """The lanes resume from saved states: prefixes of one another, deeper than states are kept."""
+    rng = random.Random(seed)
+    stem = text_of(150 if JIT else 40, letters, rng)
+    nested = [stem[:k] for k in rng.sample(range(len(stem)), 45 if JIT else 12)]
+    branches = [text + rng.choice(letters) for text in nested[::2]]
+    family = [*nested, *branches, nested[0], stem]
+    rng.shuffle(family)
+    patterns = ["", stem[3:20], *(text_of(n, letters, rng) for n in (5, 12, 40, 70))]
+    Driver(metric).matrices(patterns, family, "distance")
 
 
 # --- longer texts, larger columns ----------------------------------------------------------------
