@@ -138,20 +138,24 @@ def columns(draw: st.DrawFn, max_size: int = 12, nulls: bool = True) -> list[str
     return column
 
 
-def thresholds() -> st.SearchStrategy[dict[str, float]]:
+def thresholds(metric: Metric = METRICS[0]) -> st.SearchStrategy[dict[str, float]]:
     """Either threshold of a join, over all regimes: none pass, few, most, all."""
-    return st.one_of(
-        st.fixed_dictionaries({"max_distance": st.sampled_from([0, 1, 2, 3, 5, 8, 20, 200])}),
-        st.fixed_dictionaries(
-            {
-                "min_similarity": st.one_of(
-                    st.integers(0, 20).map(lambda k: k / 20),
-                    st.sampled_from([1 / 3, 2 / 3, 6 / 7, 1e-9, 0.9999999]),
-                    st.floats(0, 1),
-                )
-            }
-        ),
+    fractions = st.one_of(
+        st.integers(0, 20).map(lambda k: k / 20),
+        st.sampled_from([1 / 3, 2 / 3, 6 / 7, 1e-9, 0.9999999]),
+        st.floats(0, 1),
     )
+    edits = st.sampled_from([0, 1, 2, 3, 5, 8, 20, 200])
+    return st.one_of(
+        st.fixed_dictionaries({"max_distance": edits if counts(metric) else fractions}),
+        st.fixed_dictionaries({"min_similarity": fractions}),
+    )
+
+
+limited = st.sampled_from(METRICS).flatmap(
+    lambda metric: st.tuples(st.just(metric), thresholds(metric))
+)
+"""Any metric, and a threshold in its terms."""
 
 
 # --- seeded --------------------------------------------------------------------------------------

@@ -14,19 +14,25 @@ from hypothesis import strategies as st
 
 import naive
 import resemblance as rs
-from strategies import columns, examples, thresholds
+from strategies import columns, counts, examples, limited
 
 KEEP = ("first", "last", "longest", "shortest")
 METHODS = tuple(naive.CLUSTER)
 
+apart = limited.filter(lambda limit: counts(limit[0]) or limit[1].get("max_distance", 0) < 1)
+"""Any metric, and a threshold that not every pair of texts is within."""
+
 dedup = functools.partial(rs.dedup, metric="levenshtein")
 
 
-@given(columns(max_size=16), thresholds(), st.sampled_from(KEEP), st.sampled_from(METHODS))
+@given(columns(max_size=16), apart, st.sampled_from(KEEP), st.sampled_from(METHODS))
 @examples(300)
-def test_against_the_textbook(column, threshold, keep, method):
-    found = dedup(column, keep=keep, method=method, **threshold)
-    representative, pairs = naive.dedup(column, keep=keep, method=method, **threshold)
+def test_against_the_textbook(column, limit, keep, method):
+    metric, threshold = limit
+    found = rs.dedup(column, metric, keep=keep, method=method, **threshold)
+    representative, pairs = naive.dedup(
+        column, keep=keep, method=method, metric=naive.reference(metric), **threshold
+    )
     assert found.representative.tolist() == representative
     assert found.kept.dtype == np.bool_
     assert found.kept.tolist() == [row == head for row, head in enumerate(representative)]
@@ -35,18 +41,20 @@ def test_against_the_textbook(column, threshold, keep, method):
     assert found.pairs.score.tolist() == list(pairs.values())
 
 
-@given(columns(max_size=16), thresholds(), st.sampled_from(KEEP))
+@given(columns(max_size=16), apart, st.sampled_from(KEEP))
 @examples(100)
-def test_every_removal_has_its_score(column, threshold, keep):
+def test_every_removal_has_its_score(column, limit, keep):
     """A star's member scored against its representative, on the value that passed the threshold."""
+    metric, threshold = limit
+    reference = naive.reference(metric)
     kind = "distance" if "max_distance" in threshold else "similarity"
     limits = {"min_similarity": None, "max_distance": None} | threshold
-    found = dedup(column, keep=keep, **threshold)
+    found = rs.dedup(column, metric, keep=keep, **threshold)
     for row in np.flatnonzero(~found.kept).tolist():
         head = int(found.representative[row])
         assert found.kept[head]
-        assert found.score[row] == naive.score(column[row], column[head], kind)
-        assert naive.passes(column[row], column[head], **limits)
+        assert found.score[row] == naive.score(column[row], column[head], kind, reference)
+        assert naive.passes(column[row], column[head], **limits, metric=reference)
     assert np.isnan(found.score[found.kept]).all()
 
 
@@ -91,6 +99,12 @@ def test_any_rank_may_decide():
     ]
     with pytest.raises(ValueError, match="keep"):
         dedup(texts, keep=[1, 2])
+
+
+def test_sets_of_words_by_default():
+    found = rs.dedup(["a b c d e", "e d c b a", "a b c d", "a b c"])
+    assert found.representative.tolist() == [0, 0, 0, 3]
+    assert found.score[[1, 2]].tolist() == [1.0, 0.8]
 
 
 def test_default_threshold():

@@ -14,12 +14,19 @@ from hypothesis import strategies as st
 
 import naive
 import resemblance as rs
+from resemblance import set_join
+from resemblance.metrics import Metric, jaro
 from strategies import (
     JIT,
+    METRICS,
     SCRIPTS,
     column_of,
     columns,
+    counts,
+    every_counting_metric,
+    every_metric,
     examples,
+    limited,
     substituted,
     text_of,
     texts,
@@ -27,14 +34,19 @@ from strategies import (
 )
 
 
-@pytest.fixture(params=["chosen", "segments", "lanes"])
+@pytest.fixture(params=["chosen", "filters", "all pairs"])
 def way(request, monkeypatch):
     """Every way to find pairs: the one estimated to cost less, and each of the two by force."""
     # ``resemblance.join`` is the function; the module of that name is behind it
     module = importlib.import_module("resemblance.join")
-    if request.param != "chosen":
-        dear = {"segments": "_lane_cost", "lanes": "_segment_cost"}[request.param]
-        monkeypatch.setattr(module, dear, lambda *args: math.inf)
+    if request.param == "filters":
+        monkeypatch.setattr(module, "_lane_cost", lambda *args: math.inf)
+        monkeypatch.setattr(jaro, "_lane_cost", lambda *args: math.inf)
+        monkeypatch.setattr(set_join, "PAIR_COST", 1e6)
+    elif request.param == "all pairs":
+        monkeypatch.setattr(module, "_segment_cost", lambda *args: math.inf)
+        monkeypatch.setattr(jaro, "_lane_cost", lambda *args: -math.inf)
+        monkeypatch.setattr(set_join, "ENTRY_COST", 1e6)
 
 
 def check(found: rs.Pairs, expected: dict[tuple[int, int], float]) -> None:
@@ -48,18 +60,21 @@ def check(found: rs.Pairs, expected: dict[tuple[int, int], float]) -> None:
 # --- against brute force -------------------------------------------------------------------------
 
 
-@given(columns(max_size=16), thresholds())
-@examples(200)
-def test_self_join(way, column, threshold):
-    check(rs.join(column, **threshold), naive.join(column, **threshold))
+@given(columns(max_size=16), limited)
+@examples(300)
+def test_self_join(way, column, limit):
+    metric, threshold = limit
+    expected = naive.join(column, metric=naive.reference(metric), **threshold)
+    check(rs.join(column, metric=metric, **threshold), expected)
 
 
-@given(columns(max_size=16), columns(max_size=16), thresholds())
-@examples(200)
-def test_two_sides(way, left, right, threshold):
-    found = rs.join(left, right, **threshold)
-    check(found, naive.join(left, right, **threshold))
-    back = rs.join(right, left, **threshold)
+@given(columns(max_size=16), columns(max_size=16), limited)
+@examples(300)
+def test_two_sides(way, left, right, limit):
+    metric, threshold = limit
+    found = rs.join(left, right, metric, **threshold)
+    check(found, naive.join(left, right, metric=naive.reference(metric), **threshold))
+    back = rs.join(right, left, metric, **threshold)
     pairs = sorted(zip(back.right.tolist(), back.left.tolist(), back.score.tolist(), strict=True))
     assert pairs == list(zip(*(part.tolist() for part in found), strict=True))
 
@@ -119,9 +134,11 @@ def test_every_fraction_survives_itself(way, denominator):
 # --- larger, against the matrix, which the textbook has checked ---------------------------------
 
 
-def filtered(left: list, right: list | None, **threshold: float) -> tuple[np.ndarray, ...]:
+def filtered(
+    left: list, right: list | None, metric: Metric = METRICS[0], **threshold: float
+) -> tuple[np.ndarray, ...]:
     kind = "similarity" if "min_similarity" in threshold else "distance"
-    matrix = rs.cdist(left, right, score=kind)
+    matrix = rs.cdist(left, right, metric, score=kind)
     if kind == "similarity":
         within = matrix >= threshold["min_similarity"]
     else:
@@ -149,8 +166,25 @@ def test_thousands_of_pairs(way, letters, threshold):
             np.testing.assert_array_equal(part, expected)
 
 
+@every_metric
+@pytest.mark.parametrize("script", ["latin", "spaced"])
+@pytest.mark.jit
+def test_thousands_of_pairs_of_every_metric(way, metric, script):
+    column = column_of(300, SCRIPTS[script], 11, longest=40)
+    other = column_of(150, SCRIPTS[script], 12, longest=40) + column[::7]
+    limits = [{"min_similarity": s} for s in (0.0, 0.3, 2 / 3, 0.8, 0.95)]
+    limits += [{"max_distance": k} for k in ((1, 4, 30) if counts(metric) else (0.05, 0.35))]
+    for threshold in limits:
+        for right in (None, other):
+            found = rs.join(column, right, metric, **threshold)
+            expected = filtered(column, right, metric, **threshold)
+            for part, same in zip(found, expected, strict=True):
+                np.testing.assert_array_equal(part, same)
+
+
+@every_counting_metric
 @pytest.mark.parametrize("k", [1, 2, 3, 5])
-def test_edits_in_every_place(way, k):
+def test_edits_in_every_place(way, metric, k):
     """Filters cut strings into segments: edits on each side of every cut, and all in one."""
     rng = random.Random(k)
     stem = text_of(24, SCRIPTS["ascii"], rng)
@@ -158,10 +192,10 @@ def test_edits_in_every_place(way, k):
     for at in range(len(stem) + 1):
         column += [stem[:at] + "\x01" * k + stem[at:], stem[:at] + "\x01" * k + stem[at + k :]]
         column += [stem[:at] + stem[at + k :], stem[at:] + stem[:at]]
-    for part, expected in zip(
-        rs.join(column, max_distance=k), filtered(column, None, max_distance=k), strict=True
-    ):
-        np.testing.assert_array_equal(part, expected)
+        column.append(stem[:at] + stem[at : at + k + 1][::-1] + stem[at + k + 1 :])
+    found = rs.join(column, metric=metric, max_distance=k)
+    for part, same in zip(found, filtered(column, None, metric, max_distance=k), strict=True):
+        np.testing.assert_array_equal(part, same)
 
 
 @pytest.mark.parametrize("texts_", [["a"] * 50, [""] * 50, ["", "a", "b", "ab", "ba"] * 10])
@@ -204,14 +238,16 @@ def test_nothing_to_join(column):
 # --- scores --------------------------------------------------------------------------------------
 
 
-@given(columns(max_size=10), thresholds())
-@examples(60)
-def test_score_may_be_the_other_kind(column, threshold):
+@given(columns(max_size=10), limited)
+@examples(100)
+def test_score_may_be_the_other_kind(column, limit):
+    metric, threshold = limit
+    reference = naive.reference(metric)
     for kind in ("distance", "similarity"):
-        found = rs.join(column, score=kind, **threshold)
+        found = rs.join(column, metric=metric, score=kind, **threshold)
         for i, j, score in zip(*(part.tolist() for part in found), strict=True):
-            assert score == naive.score(column[i], column[j], kind)
-        assert len(found.left) == len(naive.join(column, **threshold))
+            assert score == naive.score(column[i], column[j], kind, reference)
+        assert len(found.left) == len(naive.join(column, metric=reference, **threshold))
 
 
 @pytest.mark.parametrize(
@@ -229,12 +265,13 @@ def test_wrong_thresholds(threshold):
 # --- blocks --------------------------------------------------------------------------------------
 
 
-@given(columns(max_size=16), st.booleans(), thresholds(), st.sampled_from([1, 2, 7, 1_000]))
+@given(columns(max_size=16), st.booleans(), limited, st.sampled_from([1, 2, 7, 1_000]))
 @examples(100)
-def test_blocks_are_the_whole_in_order(column, both, threshold, block):
+def test_blocks_are_the_whole_in_order(column, both, limit, block):
+    metric, threshold = limit
     right = column if both else None
-    whole = rs.join(column, right, **threshold)
-    blocks = list(rs.iter_join(column, right, block_pairs=block, **threshold))
+    whole = rs.join(column, right, metric, **threshold)
+    blocks = list(rs.iter_join(column, right, metric, block_pairs=block, **threshold))
     for part in range(3):
         joined = np.concatenate([piece[part] for piece in blocks])
         np.testing.assert_array_equal(joined, whole[part])
@@ -260,16 +297,17 @@ def test_blocks_need_bounded_memory():
     assert peak < 64 << 20
 
 
-@given(columns(max_size=16), st.booleans(), thresholds())
-@examples(60)
-def test_more_pairs_than_may_be_held(monkeypatch, column, both, threshold):
+@given(columns(max_size=16), st.booleans(), limited)
+@examples(100)
+def test_more_pairs_than_may_be_held(monkeypatch, column, both, limit):
     """The left side is then taken in parts: the same pairs in the same order."""
+    metric, threshold = limit
     right = column if both else None
-    expected = naive.join(column, right, **threshold)
+    expected = naive.join(column, right, metric=naive.reference(metric), **threshold)
     for held in (0, 1, 5):
         with monkeypatch.context() as patch:
             patch.setattr(importlib.import_module("resemblance.join"), "HELD_PAIRS", held)
-            check(rs.join(column, right, **threshold), expected)
+            check(rs.join(column, right, metric, **threshold), expected)
 
 
 def test_stopping_early_is_fine():
@@ -284,21 +322,25 @@ def test_stopping_early_is_fine():
 # --- what may not matter -------------------------------------------------------------------------
 
 
-@given(columns(max_size=16), thresholds(), st.integers(1, 3))
+@given(columns(max_size=16), limited, st.integers(1, 3))
 @examples(60)
-def test_threads_do_not_matter(column, threshold, threads):
-    expected = rs.join(column, threads=1, **threshold)
-    for part, same in zip(rs.join(column, threads=threads, **threshold), expected, strict=True):
+def test_threads_do_not_matter(column, limit, threads):
+    metric, threshold = limit
+    expected = rs.join(column, metric=metric, threads=1, **threshold)
+    found = rs.join(column, metric=metric, threads=threads, **threshold)
+    for part, same in zip(found, expected, strict=True):
         np.testing.assert_array_equal(part, same)
 
 
-@given(columns(max_size=16), thresholds(), st.data())
+@given(columns(max_size=16), limited, st.data())
 @examples(60)
-def test_order_of_rows_does_not_matter(column, threshold, data):
+def test_order_of_rows_does_not_matter(column, limit, data):
+    metric, threshold = limit
     order = data.draw(st.permutations(range(len(column))))
-    found = rs.join([column[row] for row in order], **threshold)
+    found = rs.join([column[row] for row in order], metric=metric, **threshold)
     pairs = {frozenset((order[i], order[j])) for i, j in zip(found.left, found.right, strict=True)}
-    assert pairs == {frozenset(pair) for pair in naive.join(column, **threshold)}
+    expected = naive.join(column, metric=naive.reference(metric), **threshold)
+    assert pairs == {frozenset(pair) for pair in expected}
 
 
 @pytest.mark.parametrize("kind", ["list", "numpy", "packed"])

@@ -39,6 +39,7 @@ from strategies import (
     scripts,
     text_of,
     texts,
+    thresholds,
 )
 
 KINDS = ("distance", "similarity")
@@ -50,17 +51,6 @@ REFERENCES = {
 """With a memory: the calls of one example score the same pairs again and again."""
 
 Column = list[str | None]
-
-
-def thresholds(metric: Metric) -> st.SearchStrategy[dict[str, float]]:
-    """Either threshold, over all regimes: none pass, few, most, all."""
-    steps = st.integers(0, 20).map(lambda k: k / 20)
-    fractions = st.one_of(steps, st.sampled_from([1 / 3, 2 / 3, 6 / 7, 1e-9]), st.floats(0, 1))
-    distances = st.sampled_from([0, 1, 2, 3, 5, 8, 20, 200]) if counts(metric) else fractions
-    return st.one_of(
-        st.fixed_dictionaries({"max_distance": distances}),
-        st.fixed_dictionaries({"min_similarity": fractions}),
-    )
 
 
 # --- the driver ----------------------------------------------------------------------------------
@@ -120,6 +110,10 @@ class Driver:
             assert part.dtype == whole.dtype
 
     def duplicates(self, column: Column, keep: str, method: str, **threshold: float) -> None:
+        if not counts(self.metric) and threshold.get("max_distance", 0) >= 1:
+            with pytest.raises(ValueError, match="all texts would be duplicates"):
+                rs.dedup(column, **threshold, **self.options)
+            return
         expected, pairs = naive.dedup(
             column, keep=keep, method=method, metric=self.reference, **threshold
         )
@@ -284,6 +278,7 @@ def test_lengths_of_several_words(metric, script):
     for kind in KINDS:
         driver.matrices(stems, [*near, "", "ab a", stems[0]], kind)
         driver.pairs(stems + near, near + near[::-1], kind)
+        driver.neighbours(stems, [*near, "", *stems], 4, kind)
     driver.joins([*stems, *near], None, 10, min_similarity=0.8)
 
 
