@@ -11,6 +11,7 @@ import pytest
 
 import resemblance as rs
 from resemblance import io
+from resemblance.metrics import RECORDS
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text()
@@ -59,3 +60,11 @@ def test_every_public_name_has_an_example():
             assert tests[0].docstring, name
             for test in tests:
                 assert doctest.DocTestRunner(verbose=False).run(test).failed == 0
+
+
+def test_every_metric_is_told():
+    table = README.partition("## The metrics")[2].partition("## What is counted")[0]
+    for record in RECORDS:
+        assert f"`{record.name}`" in table
+        for variant in record.variants:
+            assert f":{variant}`" in table
