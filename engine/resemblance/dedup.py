@@ -128,7 +128,7 @@ def dedup(
 def check_limits(
     metric: AnyMetric, min_similarity: float | None, max_distance: float | None
 ) -> None:
-    """Refuse thresholds that are none, or that every pair of texts is within."""
+    """Refuse thresholds that are none, and a distance of edits for a metric that counts none."""
     check_threshold(min_similarity, max_distance)
     if isinstance(metric, ScoringMetric) and max_distance is not None and max_distance >= 1:
         raise ValueError(

@@ -34,6 +34,10 @@ def as_strings(texts: Any, name: str = "texts", normalize: Normalize | None = No
         If it is not a column of text, naming the offending row where there is one.
     """
     if normalize is not None:
+        from resemblance.normalize import Normalize
+
+        if not isinstance(normalize, Normalize):
+            raise TypeError(f"normalize must be a Normalize, got {type(normalize).__name__}")
         return normalize(as_strings(texts, name))
     if isinstance(texts, Strings):
         return texts

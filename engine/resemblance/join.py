@@ -1,18 +1,20 @@
 """All pairs within a threshold, exactly: :func:`join`, :func:`iter_join`.
 
 Equal strings are collapsed first, so everything below works on distinct strings sorted by length.
-Strings of one length are met in one of two ways, whichever is estimated to cost less:
+Strings of one length are met in one of three ways, whichever is estimated to cost less:
 
 * *Segments* (Pass-Join: G. Li et al., "Pass-Join: a partition-based method for similarity joins",
   PVLDB 5(3), 2011). A string cut into ``t + 1`` segments keeps one of them whole under ``t``
   edits, so partners are found by looking up substrings of the other side, at the places that the
   paper's multi-match-aware rule leaves. Candidates whose characters differ too much as multisets
   are dropped by a 64-bit signature, the rest is verified.
-* *Lanes*: all pairs within the length window, as for a matrix.
+* *Scans*: the signatures of all pairs within the length window.
+* *Lanes*: all those pairs themselves, as for a matrix.
 """
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -27,7 +29,7 @@ from resemblance.lanes import pair_size
 from resemblance.matrix import Score, check_score
 from resemblance.metrics import AnyMetric, CountingMetric, Metric, resolve
 from resemblance.metrics.base import similarity
-from resemblance.signatures import passing, signatures
+from resemblance.signatures import passing, scan, signatures
 from resemblance.simd import bit_count
 from resemblance.strings import Strings, put, same_units, string_hash
 from resemblance.threshold import allowed_distances, check_threshold, least_similarity
@@ -252,12 +254,14 @@ def close_pairs(
     metric, allowed = limit.metric, limit.allowed
     parts: dict[int, Found] = {}
     held = 0
+    lock = threading.Lock()
 
     def keep(place: int, found: tuple[NDArray[np.int32], NDArray[np.int32], NDArray[Any]]) -> None:
         nonlocal held
         if len(found[0]):
-            parts[place] = Found(*found)
-            held += len(found[0])
+            with lock:
+                parts[place] = Found(*found)
+                held += len(found[0])
             if most is not None and held > most:
                 raise TooManyPairs
 
@@ -339,11 +343,16 @@ def _tiles(
     probe_lengths = probes.lengths
     index_lengths = index.lengths
     by_segments: list[tuple[_Window, float]] = []
+    by_scan: list[tuple[_Window, float]] = []
     by_lanes: list[_Window] = []
     for window in _windows(index, probes, same, metric, allowed):
-        cost = _segment_cost(index, window, metric, signs, own)
-        if cost < _lane_cost(window, metric):
-            by_segments.append((window, cost))
+        segments = _segment_cost(index, window, metric, signs, own)
+        scanned = _scan_cost(window, metric, signs, own)
+        least = min(segments, scanned, _lane_cost(window, metric))
+        if least == segments:
+            by_segments.append((window, segments))
+        elif least == scanned:
+            by_scan.append((window, scanned))
         else:
             by_lanes.append(window)
 
@@ -367,6 +376,29 @@ def _tiles(
             )  # fmt: skip
             verify(place + batch, left[:found].copy(), right[:found].copy())
             batch += 1
+
+    def scan_pairs(place: int, window: _Window, first: int, last: int) -> None:
+        left = np.empty(window.hi - window.lo + (1 << 16), np.int32)
+        right = np.empty_like(left)
+        batch = 0
+        while first < last and not job.stop[0]:
+            first, found = scan(
+                own, first, last, signs, window.lo, window.hi, window.distance, window.distance,
+                same, left, right,
+            )  # fmt: skip
+            verify(place + batch, left[:found].copy(), right[:found].copy())
+            batch += 1
+
+    def scan_tiles() -> Iterator[Tile]:
+        place = 1 << 62
+        for window, cost in by_scan:
+            n = window.last - window.first
+            tiles = int(min(n, cost // lanes.TILE_COST + 1))
+            for t in range(tiles):
+                first = window.first + n * t // tiles
+                last = window.first + n * (t + 1) // tiles
+                yield int(cost) // tiles, partial(scan_pairs, place, window, first, last)
+                place += PLACES
 
     def segment_tiles() -> Iterator[Tile]:
         place = 0
@@ -406,8 +438,8 @@ def _tiles(
         place = -1 - (int(text_rows.min()) * len(probes) + int(rows.min()))
         keep(place, Found(left, right, distance[near].astype(narrow)))
 
-    total = int(sum(cost for _, cost in by_segments))
-    sources = [segment_tiles()]
+    total = int(sum(cost for _, cost in (*by_segments, *by_scan)))
+    sources = [segment_tiles(), scan_tiles()]
     for group in _adjacent(by_lanes):
         rows = np.arange(group[0].lo, group[-1].hi)
         patterns = np.arange(min(w.first for w in group), max(w.last for w in group))
@@ -467,8 +499,8 @@ class _Segments(NamedTuple):
 
 def _lane_cost(window: _Window, metric: CountingMetric) -> float:
     """Estimated nanoseconds of comparing all pairs of a window."""
-    if not metric.lane_kernels:
-        return 2.0 * window.length**2 * (window.hi - window.lo) * (window.last - window.first)
+    if not metric.lane_kernels or window.length > lanes.LONG:
+        return np.inf  # pair by pair without end; signatures at least leave some out
     words = -(-window.length // 64)
     bits = next((b for b in (8, 16, 32) if window.length <= b), 64)
     per_pair = 5 * window.length * words / (lanes.BLOCK_BYTES * 8 // bits) + 0.05
@@ -501,8 +533,22 @@ def _segment_cost(
         window.distance,
         window.distance,
     )
-    verify = 20.0 + 3.5 * window.length * (1 + window.length // 64)
+    verify = metric.pair_cost(window.length, window.length)
     return work + (1.0 + passed * verify) * likely * substrings * n * m
+
+
+def _scan_cost(
+    window: _Window, metric: CountingMetric, signs: NDArray[np.uint64], own: NDArray[np.uint64]
+) -> float:
+    """Estimated nanoseconds of comparing all signatures, and what they let pass."""
+    n, m = window.hi - window.lo, window.last - window.first
+    passed = passing(
+        signs[window.lo : window.hi],
+        own[window.first : window.last],
+        window.distance,
+        window.distance,
+    )
+    return n * m * (0.5 + passed * float(metric.pair_cost(window.length, window.length)))
 
 
 @kernel

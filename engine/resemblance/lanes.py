@@ -440,36 +440,37 @@ def meeting(
                 yield lane_class, first, blocks, per_block * blocks
                 first += blocks
 
-    single_words = -(-pattern_lengths[single] // 64)
+    # cut, so that a tile's pairs are bounded also where one text meets a great many patterns
+    singles = [single[at : at + TILE_RESULTS] for at in range(0, len(single), TILE_RESULTS)]
 
-    def pair_cost(part: NDArray[np.int64]) -> NDArray[np.int64]:
-        return 500 + 2 * text_lengths[part] * int(single_words.sum())
+    def pair_costs(part: NDArray[np.int64], some: NDArray[np.int64]) -> NDArray[np.int64]:
+        each = metric.pair_cost(text_lengths[part], int(pattern_lengths[some].mean()) + 1)
+        return len(some) * np.maximum(each, TILE_COST // TILE_RESULTS)
 
     def tiles() -> Iterator[Tile]:
         for part in parts:
             program = make_program(texts, part)
             for lane_class, first, blocks, cost in stretches(part):
                 yield cost, partial(block_tile, program, lane_class, first, blocks)
-            if len(single):
-                for cost, group in by_cost(part, pair_cost(part)):
-                    yield cost, partial(pair_tile, group)
+            for some in singles:
+                for cost, group in by_cost(part, pair_costs(part, some)):
+                    yield cost, partial(pair_tile, group, some)
 
     def block_tile(program: Program, lane_class: LaneClass, first: int, blocks: int) -> None:
         found = block_deltas(metric, program, patterns, lane_class, first, blocks, job)
         if not job.stop[0]:
             on_block(program, lane_class, first, blocks, found)
 
-    def pair_tile(group: NDArray[np.int64]) -> None:
-        text_rows = np.repeat(group, len(single))
-        pattern_rows = np.tile(single, len(group))
+    def pair_tile(group: NDArray[np.int64], some: NDArray[np.int64]) -> None:
+        text_rows = np.repeat(group, len(some))
+        pattern_rows = np.tile(some, len(group))
         found = np.empty(len(text_rows), np.int64)
         pair_distances(metric, texts, text_rows, patterns, pattern_rows, found, job)
         if not job.stop[0]:
             on_pairs(text_rows, pattern_rows, found)
 
     total = sum(cost for part in parts for _, _, _, cost in stretches(part))
-    if len(single):
-        total += sum(int(pair_cost(part).sum()) for part in parts)
+    total += sum(int(pair_costs(part, some).sum()) for part in parts for some in singles)
     return tiles(), total
 
 

@@ -240,6 +240,12 @@ def pairwise(
 # -- checks ---------------------------------------------------------------------------------------
 
 
+RESULTS = tuple(
+    np.dtype(kind) for kind in (*("u1", "u2", "u4", "u8"), *("i1", "i2", "i4", "i8"), *("f4", "f8"))
+)
+"""Types of results."""
+
+
 def check_score(score: str) -> None:
     """Refuse anything but the two scores there are."""
     if score not in ("distance", "similarity"):
@@ -270,7 +276,7 @@ def _result_type(
         floats = not whole or nulls or metric.equal_lengths
         return np.dtype(np.float64) if floats else fits
     kind = np.dtype(dtype)
-    if kind.kind not in "iuf" or kind.itemsize < (4 if kind.kind == "f" else 1):
+    if kind not in RESULTS:
         raise ValueError(f"dtype must be an integer type, float32 or float64, got {kind}")
     if kind.kind != "f":
         if not whole:
@@ -291,7 +297,7 @@ def _result_type(
             raise ValueError(
                 f"distances can be as large as {largest:,}, which {kind} cannot hold; {fits} can"
             )
-    elif largest > 2 ** np.finfo(kind).nmant:
+    elif whole and largest > 2 ** np.finfo(kind).nmant:
         raise ValueError(f"distances can be as large as {largest:,}, too many for {kind}")
     return kind
 
@@ -398,6 +404,7 @@ def _score_matrix(
 
 
 OnScores = Callable[[NDArray[np.int64], int, int, NDArray[np.float64]], None]
+"""Gets scores that last as long as the call."""
 
 
 def score_tiles(
@@ -543,7 +550,7 @@ def _fill_pairs(
     job: Job,
 ) -> None:
     """Distances of equal rows of two columns."""
-    costs = 20 + a.lengths * (1 + b.lengths // 64) * 2
+    costs = metric.pair_cost(a.lengths, b.lengths)
     allowed = np.arange(a.lengths.max(initial=0) + b.lengths.max(initial=0) + 1)
 
     def tiles() -> Iterator[Tile]:

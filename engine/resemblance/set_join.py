@@ -14,6 +14,7 @@ Where filters would leave too much, all pairs are scored instead, as for a matri
 from __future__ import annotations
 
 import abc
+import threading
 from collections.abc import Iterator
 from functools import partial
 from typing import Any, NamedTuple
@@ -133,6 +134,7 @@ class _Way(abc.ABC):
         self.formula, self.at_least, self.same = formula, at_least, same
         self.probes, self.index = probes, index
         self.job, self.keep = job, keep
+        self.local = threading.local()
         self.costs = self.prepare()
         self.cost = int(self.costs.sum())
 
@@ -247,7 +249,10 @@ class _Search(_Way):
         return len(self.index.rows)
 
     def scratch(self) -> tuple[NDArray[Any], ...]:
-        return (np.full(len(self.index.rows), -1, np.int32),)
+        # probes are told apart by their numbers, so what a thread's tile before left is no harm
+        if not hasattr(self.local, "seen"):
+            self.local.seen = np.full(len(self.index.rows), -1, np.int32)
+        return (self.local.seen,)
 
     def find(self, first: int, last: int, *arrays: NDArray[Any]) -> tuple[int, int]:
         probes, index = self.probes, self.index

@@ -37,7 +37,7 @@ def signatures(data, offsets):
 @kernel
 def passing(left, right, most_left, most_right):
     """Share of pairs, by a sample, of which neither misses too many characters of the other."""
-    sample = 4096
+    sample = min(4096, len(left) * len(right))
     count = 0
     for k in range(sample):
         a = left[k * 7919 % len(left)]

@@ -78,7 +78,7 @@ Tokens = Words | Chars
 
 
 def _check(n: Any, name: str) -> None:
-    if not isinstance(n, int | np.integer) or isinstance(n, bool) or n < 1:
+    if not isinstance(n, int | np.integer) or isinstance(n, bool) or not 1 <= n < 1 << 31:
         raise ValueError(f"{name} takes a whole number from 1, got {n!r}")
 
 

@@ -440,7 +440,7 @@ def metrics() -> None:
         also = [*record.aliases, *(f"{record.name}:{variant}" for variant in record.variants)]
         largest = "1"
         if issubclass(record, CountingMetric):
-            largest = "both lengths" if record.summed else "longer length"
+            largest = "both lengths" if record().summed else "longer length"
         names = record.name, ", ".join(also)
         rows.append((*names, record.unit, f"0 to {largest}", record.summary, record.source))
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]

@@ -67,6 +67,7 @@ def resolve(metric: str | Metric, tokens: str | None = None) -> AnyMetric:
         return record(tokens=wanted) if wanted else record()
     if not variant:
         return record()
+    variant = variant.strip().lower().replace("_", "-")
     if variant not in record.variants:
         known = ", ".join(record.variants) or "none"
         raise ValueError(f"{record.name} has no variant {variant!r} (known: {known})")

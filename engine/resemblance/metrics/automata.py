@@ -19,6 +19,7 @@ import numpy as np
 
 from resemblance.jit import inlined, kernel
 from resemblance.lanes import LEVELS, PIECE, VECTOR_BYTES, code_table
+from resemblance.metrics.base import ADDED, SUMMED
 from resemblance.simd import (
     less,
     load,
@@ -30,9 +31,6 @@ from resemblance.simd import (
     store_narrow,
 )
 from resemblance.strings import put
-
-ADDED, SUMMED, LONGER = 0, 1, 2
-"""How a count becomes a distance: text + count, pattern + text - 2 count, longer - count."""
 
 
 class Kernels(NamedTuple):

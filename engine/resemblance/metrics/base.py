@@ -18,6 +18,10 @@ from numpy.typing import NDArray
 from resemblance.strings import Strings
 from resemblance.tiles import Job, Tile
 
+ADDED, SUMMED, LONGER = 0, 1, 2
+"""How what a kernel counts becomes a distance: text + count, pattern + text - 2 count (which is
+measured against the sum of the lengths), longer - count."""
+
 
 @dataclass(frozen=True)
 class Metric:
@@ -57,14 +61,20 @@ class CountingMetric(Metric):
     is rounded once, so a threshold written as a decimal number meets the score it names exactly.
     """
 
-    summed: ClassVar[bool] = False
-    """Whether distances are measured against the sum of the lengths, not the longer one."""
-
     measure: ClassVar[int]
-    """How kernels make a distance of what they count, see :mod:`resemblance.metrics.automata`."""
+    """One of `ADDED`, `SUMMED` and `LONGER`."""
 
     reach: ClassVar[int] = 1
     """The Levenshtein distance of a pair is at most this many times its distance here."""
+
+    @property
+    def summed(self) -> bool:
+        """Whether distances are measured against the sum of the lengths, not the longer one."""
+        return self.measure == SUMMED
+
+    def pair_cost(self, left: Any, right: Any) -> Any:
+        """Estimated nanoseconds of the pairs kernel for a pair of these lengths."""
+        return 20 + 2 * left * (1 + right // 64)
 
     def sizes(self, left: Any, right: Any) -> Any:
         """Sizes of pairs of these lengths."""
@@ -91,6 +101,8 @@ class CountingMetric(Metric):
 class Scorer(Protocol):
     """Scores rows of one column against stretches of another, a tile at a time.
 
+    Threads share it; a program is made under the job's lock or in the thread that uses it.
+
     Attributes
     ----------
     columns : ndarray of int64
@@ -103,7 +115,7 @@ class Scorer(Protocol):
         """Cut rows of the texts into parts, each of at most ``most`` rows."""
 
     def program(self, part: NDArray[np.int64]) -> Any:
-        """What all stretches of a part share; made once, in the calling thread."""
+        """What all stretches of a part share."""
 
     def stretches(
         self, part: NDArray[np.int64], low: int, high: int
@@ -114,7 +126,10 @@ class Scorer(Protocol):
         """
 
     def scores(self, program: Any, first: int, last: int, job: Job) -> NDArray[np.float64]:
-        """Similarities, shape (rows of the part, last - first), C-contiguous."""
+        """Similarities, shape (rows of the part, last - first), C-contiguous.
+
+        They may lie in a buffer of the thread's, which its next call fills anew.
+        """
 
 
 Near = tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.float64]]
@@ -143,7 +158,18 @@ class ScoringMetric(Metric):
         out: NDArray[np.float64],
         job: Job,
     ) -> None:
-        """``out[i]``: similarity of rows ``left_rows[i]`` and ``right_rows[i]``, in this thread."""
+        """Score given pairs of rows, in this thread.
+
+        Parameters
+        ----------
+        left, right : Strings
+            Columns with characters of the same type; nulls count as empty.
+        left_rows, right_rows : ndarray of integers, shape (n,)
+        out : ndarray of float64, shape (n,)
+            Gets the similarities.
+        job : Job
+            Whose stop flag to heed.
+        """
         raise NotImplementedError
 
     def near(
@@ -158,8 +184,24 @@ class ScoringMetric(Metric):
             ``right=None``: pairs of rows of ``left``, each given once, in either order.
         at_least : float
             The very comparison with this number decides; 0 lets all pairs pass.
+        job : Job
+            Whose stop flag to heed.
+        keep : Keep
+            Called from the job's threads with the pairs of each batch.
+
+        Returns
+        -------
+        iterator of tiles, and their total cost
         """
         raise NotImplementedError
+
+
+def check_flags(metric: Metric, *names: str) -> None:
+    """Refuse parameters that are not True or False."""
+    for name in names:
+        value = getattr(metric, name)
+        if not isinstance(value, bool | np.bool_):
+            raise ValueError(f"{name} must be True or False, got {value!r}")
 
 
 AnyMetric = CountingMetric | ScoringMetric

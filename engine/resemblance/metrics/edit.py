@@ -18,8 +18,8 @@ import numpy as np
 
 from resemblance.jit import inlined, kernel
 from resemblance.lanes import VECTOR_BYTES, code_table
-from resemblance.metrics.automata import ADDED, automaton
-from resemblance.metrics.base import CountingMetric
+from resemblance.metrics.automata import automaton
+from resemblance.metrics.base import ADDED, CountingMetric
 from resemblance.simd import (
     bit_count,
     choose,
@@ -149,6 +149,9 @@ class DamerauLevenshtein(CountingMetric):
     def pairs_kernel(self) -> Any:
         return _damerau_pairs
 
+    def pair_cost(self, left: Any, right: Any) -> Any:
+        return 20 + 2 * left * right
+
 
 # -- Levenshtein ----------------------------------------------------------------------------------
 
@@ -181,7 +184,8 @@ def _step(pm, state, given, first):
 
 @inlined
 def _count(state, mask):
-    vp, vn = state
+    vp = state[0]
+    vn = state[1]
     return popcount(vp & mask) - popcount(vn & mask)
 
 
@@ -325,13 +329,7 @@ def _osa_step(pm, state, given, first):
     return state, (not_hp_out, hn_out, swap_out)
 
 
-@inlined
-def _osa_count(state, mask):
-    vp, vn, _, _ = state
-    return popcount(vp & mask) - popcount(vn & mask)
-
-
-ALIGNMENT = automaton(4, 3, _osa_start, _osa_step, _osa_count, None)
+ALIGNMENT = automaton(4, 3, _osa_start, _osa_step, _count, None)
 
 
 # -- Damerau-Levenshtein --------------------------------------------------------------------------

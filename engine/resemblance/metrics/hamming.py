@@ -10,8 +10,8 @@ import numpy as np
 
 from resemblance.jit import inlined, kernel
 from resemblance.lanes import LEVELS, VECTOR_BYTES, LaneClass
-from resemblance.metrics.automata import LONGER, automaton
-from resemblance.metrics.base import CountingMetric
+from resemblance.metrics.automata import automaton
+from resemblance.metrics.base import LONGER, CountingMetric, check_flags
 from resemblance.simd import (
     double,
     double_in,
@@ -54,6 +54,9 @@ class Hamming(CountingMetric):
     """
 
     pad: bool = True
+
+    def __post_init__(self) -> None:
+        check_flags(self, "pad")
 
     name: ClassVar[str] = "hamming"
     variants: ClassVar[Mapping[str, Mapping[str, Any]]] = {"strict": {"pad": False}}
@@ -198,10 +201,7 @@ def _bytes(
                 byte[alphabet_of[c]] = used
     if longest >= ABSENT:
         return False
-    deepest = 0
-    for t in range(n):
-        deepest = max(deepest, lengths[t])
-    characters = np.empty(max(longest, deepest) * WIDTH, np.uint8)
+    characters = np.empty(longest * WIDTH, np.uint8)
     sizes = np.zeros(WIDTH, np.uint8)
     same = np.zeros(WIDTH, np.uint8)
     gap = np.zeros(WIDTH, np.uint8)
@@ -227,7 +227,8 @@ def _bytes(
             same1 = load(saved, at, LANES)
             same2 = load(saved, at + LANES, LANES)
             place = depth[loads[r]] * WIDTH
-            for k in range(starts[r], starts[r + 1]):
+            end = min(starts[r + 1], starts[r] + longest - depth[loads[r]])
+            for k in range(starts[r], end):
                 c = splat(z1, byte[codes[k]])
                 same1 = increment(same1, equal(load(characters, place, LANES), c))
                 same2 = increment(same2, equal(load(characters, place + LANES, LANES), c))

@@ -23,7 +23,7 @@ from resemblance import lanes
 from resemblance.jit import inlined, kernel
 from resemblance.lanes import VECTOR_BYTES, LaneClass, code_table
 from resemblance.metrics.automata import fill_table, new_table, to_bytes, word_table
-from resemblance.metrics.base import Keep, ScoringMetric
+from resemblance.metrics.base import Keep, ScoringMetric, check_flags
 from resemblance.signatures import passing, scan, signatures
 from resemblance.simd import (
     bit_count,
@@ -119,6 +119,9 @@ class Jaro(_Family):
 
     floor_transpositions: bool = True
 
+    def __post_init__(self) -> None:
+        check_flags(self, "floor_transpositions")
+
     name: ClassVar[str] = "jaro"
     variants: ClassVar[Mapping[str, Mapping[str, Any]]] = {
         "stringdist": {"floor_transpositions": False}
@@ -192,8 +195,13 @@ class JaroWinkler(_Family):
             raise ValueError(f"prefix_weight must be from 0 to 1, got {self.prefix_weight!r}")
         if not 0 <= self.boost_threshold <= 1:
             raise ValueError(f"boost_threshold must be from 0 to 1, got {self.boost_threshold!r}")
-        if self.prefix_cap is not None and self.prefix_cap < 0:
-            raise ValueError(f"prefix_cap must be None or from 0, got {self.prefix_cap!r}")
+        if self.prefix_cap is not None and (
+            not isinstance(self.prefix_cap, int | np.integer) or self.prefix_cap < 0
+        ):
+            raise ValueError(
+                f"prefix_cap must be None or a whole number from 0, got {self.prefix_cap!r}"
+            )
+        check_flags(self, "floor_transpositions", "scale_prefix")
 
     @property
     def boost(self) -> Boost:
@@ -206,7 +214,10 @@ class JaroWinkler(_Family):
 
 
 class _Texts(NamedTuple):
-    """Texts of one tile: rows, where each begins in ``codes``, dense codes as in a `Program`."""
+    """Texts of one tile: rows, and of those short enough for lanes, which come first, dense codes.
+
+    ``starts`` says where each begins in ``codes``, which are as in a `Program`.
+    """
 
     rows: NDArray[np.int64]
     starts: NDArray[np.int64]
@@ -237,7 +248,8 @@ class _Scorer:
         return [part[np.argsort(lengths[part], kind="stable")] for part in parts]
 
     def program(self, part: NDArray[np.int64]) -> _Texts:
-        return _Texts(part, *_encode(self._texts.data, self._texts.offsets, part))
+        short = int(np.searchsorted(self._text_lengths[part], lanes.LONG, "right"))
+        return _Texts(part, *_encode(self._texts.data, self._texts.offsets, part[:short]))
 
     def stretches(
         self, part: NDArray[np.int64], low: int, high: int
@@ -255,7 +267,7 @@ class _Scorer:
                 per_block = (2 * characters * words + 200 * len(part)) * width
             blocks = max(1, min(lanes.TILE_COST // per_block,
                                 lanes.TILE_RESULTS // 2 // (len(part) * width)))  # fmt: skip
-            first = lo // width * width
+            first = lo // width * width if lo < hi else hi
             while first < hi:
                 last = min(first + blocks * width, len(kind.rows))
                 yield begin + first, begin + last, per_block * -(-(last - first) // width)
@@ -272,17 +284,19 @@ class _Scorer:
                 break
             begin += len(kind.rows)
         rows = self.columns[first:last]
-        if kind.bits < 0:
-            n = len(program.rows)
-            self._metric.pair_scores(
-                texts, np.repeat(program.rows, len(rows)), patterns, np.tile(rows, n),
-                found.reshape(-1), job,
+        short = 0
+        if kind.bits >= 0:
+            short = len(program.starts) - 1
+            LANE_KERNELS[kind.bits](
+                texts.data, texts.offsets, *program, patterns.data, patterns.offsets, rows, floor,
+                *boost, found, job.stop,
             )  # fmt: skip
-            return found
-        LANE_KERNELS[kind.bits](
-            texts.data, texts.offsets, *program, patterns.data, patterns.offsets, rows, floor,
-            *boost, found, job.stop,
-        )  # fmt: skip
+        others = program.rows[short:]
+        if len(others):
+            self._metric.pair_scores(
+                texts, np.repeat(others, len(rows)), patterns, np.tile(rows, len(others)),
+                found[short:].reshape(-1), job,
+            )  # fmt: skip
         return found
 
 
@@ -469,14 +483,6 @@ def _finish(matches, different, m, inverse_m, n, floor, above, flags, out):
     ``flags`` of lanes with a score above a limit are set.
     """
     length = np.float64(n)
-    if n > lanes.LONG:
-        for lane in range(len(out)):
-            out[lane] = 0.0
-            if matches[lane] > 0:
-                count = np.int64(matches[lane])
-                out[lane] = _jaro(count, np.int64(different[lane]), m[lane], length, floor)
-            flags[lane] = out[lane] > above
-        return
     inverse_n = 1.0 / length
     third = 1.0 / 3.0
     half = 1.0 if floor else 0.5
@@ -869,7 +875,8 @@ def _least_matches(
     """Fewest matches with which strings of these lengths reach a Jaro similarity."""
     a, b = np.maximum(lengths, 1), np.maximum(other, 1)
     needed = np.ceil((3 * jaro - 1) / (1 / a + 1 / b) - SLACK).astype(np.int64)
-    return np.maximum(needed, 1 if jaro > 0 else 0)
+    needed = np.maximum(needed, 1 if jaro > 0 else 0)
+    return np.where((lengths == 0) & (other == 0), 0, needed)  # two empty strings are equal
 
 
 class _Window(NamedTuple):
@@ -894,7 +901,6 @@ def _windows_of(
     for length, lo, hi in zip(lengths.tolist(), lows.tolist(), highs.tolist(), strict=True):
         needed = _least_matches(length, others, jaro)
         within = needed <= np.minimum(length, others)
-        within |= (others == 0) & (length == 0)
         if same:
             within &= others >= length
         for k in np.flatnonzero(within).tolist():

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from resemblance.jit import inlined
-from resemblance.metrics.automata import LONGER, SUMMED, automaton
-from resemblance.metrics.base import CountingMetric
+from resemblance.metrics.automata import automaton
+from resemblance.metrics.base import LONGER, SUMMED, CountingMetric
 from resemblance.simd import popcount, splat, top_bit
 
 
@@ -41,7 +41,6 @@ class Indel(CountingMetric):
     summary: ClassVar[str] = "insertions and deletions of one character"
     unit: ClassVar[str] = "edits"
     source: ClassVar[str] = "Needleman and Wunsch 1970"
-    summed: ClassVar[bool] = True
     measure: ClassVar[int] = SUMMED
 
     @property

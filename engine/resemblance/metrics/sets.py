@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resemblance.jit import inlined, kernel
-from resemblance.metrics.base import Keep, Scorer, ScoringMetric
+from resemblance.metrics.base import Keep, Scorer, ScoringMetric, check_flags
 from resemblance.simd import bit_count, match_bits
 from resemblance.strings import HASH_BASE, Strings
 from resemblance.tiles import Job, Tile
@@ -35,9 +35,6 @@ from resemblance.tokens import (
 
 JACCARD, DICE, OVERLAP, COSINE = range(4)
 
-ONE_WORD = Words()
-TWO_CHARS = Chars(2)
-
 
 @dataclass(frozen=True)
 class SetMetric(ScoringMetric):
@@ -53,8 +50,7 @@ class SetMetric(ScoringMetric):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "tokens", parse_tokens(self.tokens))
-        if not isinstance(self.multiset, bool | np.bool_):
-            raise ValueError(f"multiset must be True or False, got {self.multiset!r}")
+        check_flags(self, "multiset")
         object.__setattr__(self, "multiset", bool(self.multiset))
 
     def scorer(self, texts: Strings, patterns: Strings) -> Scorer:
@@ -120,7 +116,7 @@ class Jaccard(SetMetric):
     source: ClassVar[str] = "Jaccard 1912"
     formula: ClassVar[int] = JACCARD
 
-    tokens: Tokens = ONE_WORD
+    tokens: Tokens = Words()
     multiset: bool = False
 
 
@@ -153,7 +149,7 @@ class Dice(SetMetric):
     source: ClassVar[str] = "Dice 1945"
     formula: ClassVar[int] = DICE
 
-    tokens: Tokens = TWO_CHARS
+    tokens: Tokens = Chars(2)
     multiset: bool = True
 
 
@@ -187,7 +183,7 @@ class Overlap(SetMetric):
     source: ClassVar[str] = "Szymkiewicz 1934, Simpson 1943"
     formula: ClassVar[int] = OVERLAP
 
-    tokens: Tokens = ONE_WORD
+    tokens: Tokens = Words()
     multiset: bool = False
 
 
@@ -223,7 +219,7 @@ class Cosine(SetMetric):
     source: ClassVar[str] = "Ochiai 1957, Salton 1983"
     formula: ClassVar[int] = COSINE
 
-    tokens: Tokens = ONE_WORD
+    tokens: Tokens = Words()
     multiset: bool = False
 
 
@@ -523,7 +519,7 @@ def _by_table(a, m, b, n, multiset, keys, stamps, counts, pair):
     """Shared tokens and sizes of two sets of any size, through a table.
 
     Entries of the table whose stamp is not ``pair`` are empty. Its counts hold what ``a`` has and
-    ``b`` has not met yet; in sets -1 stands for what ``b`` alone has.
+    ``b`` has not met yet.
     """
     bits = 1
     while (1 << bits) < 2 * (m + n):
