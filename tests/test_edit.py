@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import random
 import subprocess
 import sys
@@ -120,7 +121,13 @@ assert rs.cdist([a], ["y" * 100], metric).tolist() == rs.cdist(["y" * 100], [a],
 assert rs.cdist([a], [b], metric).tolist() == [[{expected}]]
 print(peak() - before)
 """
-    run = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    run = subprocess.run(
+        [sys.executable, "-c", code],
+        check=True,
+        capture_output=True,
+        text=True,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
+    )
     assert int(run.stdout) < 250 << 20
 
 
@@ -146,7 +153,7 @@ def test_cut_off_keeps_what_the_distance_says(metric, data):
 @pytest.mark.parametrize(
     ("metric", "size"),
     [(rs.Levenshtein(), 600), (rs.Levenshtein(), 1_500), *((m, 300) for m in LONG)],
-    ids=str,
+    ids=lambda value: value if isinstance(value, int) else value.label,
 )
 @pytest.mark.jit
 def test_cut_off_on_long_strings(metric, size):
@@ -182,7 +189,7 @@ def test_it_is_a_metric(metric, a, b, c):
     assert abs(len(a) - len(b)) <= d[0, 1] <= most
 
 
-@parametrized(LONG)
+@parametrized(metric for metric in LONG if metric != rs.Hamming())
 @given(texts(), texts())
 @examples(15)
 def test_both_reversed_is_as_far(metric, a, b):
