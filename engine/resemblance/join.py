@@ -357,8 +357,7 @@ def _tiles(
             by_lanes.append(window)
 
     def verify(place: int, left: NDArray[np.int32], right: NDArray[np.int32]) -> None:
-        distance = np.empty(len(left), np.int64)
-        lanes.pair_distances(metric, probes, left, index, right, distance, job, allowed)
+        distance = lanes.pair_distances(metric, probes, left, index, right, job, allowed)
         if job.stop[0]:
             return
         near = distance <= allowed[metric.sizes(probe_lengths[left], index_lengths[right])]
@@ -459,7 +458,7 @@ def _tiles(
 
         parts = lanes.chunks(index_lengths, rows)
         source, cost = lanes.meeting(
-            metric, index, parts, probes, patterns, job, on_block, on_pairs, wanted
+            metric, index, parts, probes, patterns, job, on_block, on_pairs, wanted, allowed
         )
         sources.append(source)
         total += cost

@@ -400,6 +400,7 @@ def meeting(
     on_block: OnBlock,
     on_pairs: OnPairs,
     wanted: Wanted | None = None,
+    allowed: NDArray[np.int64] | None = None,
 ) -> tuple[Iterator[Tile], int]:
     """Tiles (and their total cost) that compute distances between texts and patterns.
 
@@ -421,7 +422,10 @@ def meeting(
         Gets the pairs that lanes do not serve.
     wanted : function of (text rows, lane class), optional
         Gives the first block and the one after the last that are of interest; default all.
+    allowed : ndarray of int64, optional
+        Largest distance of interest for each size of a pair; default all.
     """
+    within = all_allowed(texts, patterns) if allowed is None else allowed
     classes, single = lane_classes(metric, patterns.lengths, rows)
     text_lengths = texts.lengths
     pattern_lengths = patterns.lengths
@@ -464,8 +468,7 @@ def meeting(
     def pair_tile(group: NDArray[np.int64], some: NDArray[np.int64]) -> None:
         text_rows = np.repeat(group, len(some))
         pattern_rows = np.tile(some, len(group))
-        found = np.empty(len(text_rows), np.int64)
-        pair_distances(metric, texts, text_rows, patterns, pattern_rows, found, job)
+        found = pair_distances(metric, texts, text_rows, patterns, pattern_rows, job, within)
         if not job.stop[0]:
             on_pairs(text_rows, pattern_rows, found)
 
@@ -494,23 +497,27 @@ def pair_distances(
     left_rows: NDArray[Any],
     right: Strings,
     right_rows: NDArray[Any],
-    out: NDArray[Any],
     job: Job,
-    allowed: NDArray[np.int64] | None = None,
-) -> None:
+    allowed: NDArray[np.int64],
+) -> NDArray[np.int64]:
     """Distances of given pairs of rows, in this thread; see the metric's pairs kernel."""
-    if allowed is None:
-        longest = left.lengths.max(initial=0) + right.lengths.max(initial=0)
-        allowed = np.arange(longest + 1)
+    out = np.empty(len(left_rows), np.int64)
+    # one type of rows and results, so that the kernel is compiled but once for each of characters
     metric.pairs_kernel(
         left.data,
         left.offsets,
-        left_rows,
+        left_rows.astype(np.int64, copy=False),
         right.data,
         right.offsets,
-        right_rows,
+        right_rows.astype(np.int64, copy=False),
         allowed,
         metric.measure,
         out,
         job.stop,
     )
+    return out
+
+
+def all_allowed(left: Strings, right: Strings) -> NDArray[np.int64]:
+    """Bounds of distances that every pair of two columns is within."""
+    return np.arange(left.lengths.max(initial=0) + right.lengths.max(initial=0) + 1)

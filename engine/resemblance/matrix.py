@@ -551,15 +551,15 @@ def _fill_pairs(
 ) -> None:
     """Distances of equal rows of two columns."""
     costs = metric.pair_cost(a.lengths, b.lengths)
-    allowed = np.arange(a.lengths.max(initial=0) + b.lengths.max(initial=0) + 1)
+    allowed = lanes.all_allowed(a, b)
+
+    def tile(part: NDArray[np.int64]) -> None:
+        found = lanes.pair_distances(metric, a, part, b, part, job, allowed)
+        out[part[0] : part[-1] + 1] = found
 
     def tiles() -> Iterator[Tile]:
         for cost, part in lanes.by_cost(rows, costs):
-            here = out[part[0] : part[-1] + 1]
-            yield (
-                cost,
-                partial(lanes.pair_distances, metric, a, part, b, part, here, job, allowed),
-            )
+            yield cost, partial(tile, part)
 
     job.run(tiles(), int(costs.sum()))
 

@@ -135,6 +135,7 @@ def _search(
     eligible = np.flatnonzero(~choices.is_null)
     by_length = eligible[np.argsort(lengths[eligible], kind="stable")]
     classes, single = lanes.lane_classes(metric, lengths, by_length)
+    within = lanes.all_allowed(queries, choices)
     size = max(1, min(QUERIES, -(-len(rows) // job.threads)))
     parts = lanes.chunks(queries.lengths, rows, size)
     # With fewer tiles than threads, each tile's choices are dealt out to several searches.
@@ -182,10 +183,8 @@ def _search(
         mine = single[share::shares]
         for i, row in enumerate(program.rows.tolist()):
             if len(mine) and not job.stop[0]:
-                distances = np.empty(len(mine), np.int64)
-                lanes.pair_distances(
-                    metric, queries, np.full(len(mine), row), choices, mine, distances, job
-                )
+                same = np.full(len(mine), row)
+                distances = lanes.pair_distances(metric, queries, same, choices, mine, job, within)
                 _select_pairs(
                     distances, mine, lengths, program.lengths[i], place[i], allowed, similar,
                     metric.summed, metric.equal_lengths, best.distance, best.size, best.row,

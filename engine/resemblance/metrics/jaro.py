@@ -79,7 +79,8 @@ class _Family(ScoringMetric):
         job: Job,
     ) -> None:
         _pairs(
-            left.data, left.offsets, left_rows, right.data, right.offsets, right_rows,
+            left.data, left.offsets, left_rows.astype(np.int64, copy=False),
+            right.data, right.offsets, right_rows.astype(np.int64, copy=False),
             self.floor_transpositions, *self.boost, out, job.stop,
         )  # fmt: skip
 
