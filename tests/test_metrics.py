@@ -264,12 +264,19 @@ def test_texts_that_share_their_beginnings(metric, letters, seed):
 # --- longer texts, larger columns ----------------------------------------------------------------
 
 
+def slow_without_jit(metric):
+    """A metric that looks at every cell of a table takes a NumPy call for each operation on one."""
+    if not JIT and metric == rs.DamerauLevenshtein():
+        pytest.skip("long texts take too long without the JIT")
+
+
 @every_metric
 @pytest.mark.parametrize(
     "script", ["mixed", *(pytest.param(s, marks=pytest.mark.jit) for s in ("binary", "spaced"))]
 )
 def test_lengths_of_several_words(metric, script):
     """Above 64, above 128, and hundreds of characters: near copies and unrelated ones."""
+    slow_without_jit(metric)
     rng = random.Random(script)
     sizes = (65, 128, 129, 193, 300) if JIT else (65, 129)
     stems = [text_of(size, SCRIPTS[script], rng) for size in sizes]
@@ -551,6 +558,7 @@ def test_floats(metric):
 @parametrized(m for m in METRICS if counts(m) and m != rs.Hamming(pad=False))
 def test_counts_come_in_the_narrowest_type(metric):
     """The largest distance there can be decides: the longer length, or for Indel the sum."""
+    slow_without_jit(metric)
     for size, longer, summed in ((127, "uint8", "uint8"), (128, "uint8", "uint16"),
                                  (255, "uint8", "uint16"), (256, "uint16", "uint16")):  # fmt: skip
         a, b = ["x" * size], ["y" * size]
