@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -13,13 +14,16 @@ from resemblance.jit import kernel
 from resemblance.join import Found, Limit, Pairs, close_pairs, in_order
 from resemblance.matrix import pairwise
 from resemblance.metrics import AnyMetric, Metric, ScoringMetric, resolve
+from resemblance.metrics.sets import SetMetric
 from resemblance.strings import Distinct, Strings
 from resemblance.threshold import check_threshold
 from resemblance.tiles import Job, Progress
-from resemblance.tokens import is_space
+from resemblance.tokens import Words, is_space
 
 if TYPE_CHECKING:
     from resemblance.normalize import Normalize
+
+logger = logging.getLogger("resemblance")
 
 KEEP = ("first", "last", "longest", "shortest")
 
@@ -97,6 +101,7 @@ def dedup(
     check_limits(metric, min_similarity, max_distance)
     strings = as_strings(texts, "texts", normalize)
     n = len(strings)
+    _warn_of_single_words(strings, metric)
     limit = Limit.of(metric, min_similarity, max_distance, [strings])
     rank = _rank(keep, strings)
     job = Job(threads, progress)
@@ -123,6 +128,27 @@ def dedup(
         threads=threads,
     )
     return Duplicates(representative, score, kept, _edges(different, near, strings, limit, similar))
+
+
+LOOKED_AT = 1000
+"""Texts, spread evenly, that tell whether a column has words."""
+
+
+def _warn_of_single_words(strings: Strings, metric: AnyMetric) -> None:
+    """Warn where words are compared and most texts have one only, as in scripts without spaces."""
+    if not (isinstance(metric, SetMetric) and isinstance(metric.tokens, Words)):
+        return
+    rows = np.linspace(0, len(strings) - 1, min(len(strings), LOOKED_AT)).astype(np.int64)
+    counts = [len(text.split()) for text in strings.take(rows).to_list() if text is not None]
+    single, more = counts.count(1), sum(n > 1 for n in counts)
+    if single > more:
+        logger.warning(
+            "%s of %s texts looked at are a single word, as in a script without spaces; if that is "
+            "what they are, compare characters (%s:chars:3, or --tokens chars:3)",
+            f"{single:,}",
+            f"{single + more:,}",
+            metric.name,
+        )
 
 
 def check_limits(

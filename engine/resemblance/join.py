@@ -33,7 +33,7 @@ from resemblance.signatures import passing, scan, signatures
 from resemblance.simd import bit_count
 from resemblance.strings import Strings, put, same_units, string_hash
 from resemblance.threshold import allowed_distances, check_threshold, least_similarity
-from resemblance.tiles import Job, Progress, Tile
+from resemblance.tiles import PLACES, TILE_COST, Job, Progress, Tile
 
 if TYPE_CHECKING:
     from resemblance.normalize import Normalize
@@ -392,7 +392,7 @@ def _tiles(
         place = 1 << 62
         for window, cost in by_scan:
             n = window.last - window.first
-            tiles = int(min(n, cost // lanes.TILE_COST + 1))
+            tiles = int(min(n, cost // TILE_COST + 1))
             for t in range(tiles):
                 first = window.first + n * t // tiles
                 last = window.first + n * (t + 1) // tiles
@@ -407,7 +407,7 @@ def _tiles(
                 *_build(index.data, index.offsets, signs, window.lo, window.hi, segments)
             )
             n = window.last - window.first
-            tiles = int(min(n, cost // lanes.TILE_COST + 1))
+            tiles = int(min(n, cost // TILE_COST + 1))
             for t in range(tiles):
                 first = window.first + n * t // tiles
                 last = window.first + n * (t + 1) // tiles
@@ -463,10 +463,6 @@ def _tiles(
         sources.append(source)
         total += cost
     return (tile for source in sources for tile in source), total
-
-
-PLACES = 1 << 32
-"""Batches of survivors a probing tile may have, in the numbering that fixes their order."""
 
 
 def _adjacent(windows: list[_Window]) -> Iterator[list[_Window]]:

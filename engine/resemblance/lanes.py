@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from resemblance.jit import inlined, kernel
 from resemblance.simd import REGISTER_BYTES
 from resemblance.strings import Strings, put
-from resemblance.tiles import Job, Tile
+from resemblance.tiles import TILE_COST, Job, Tile
 
 if TYPE_CHECKING:
     from resemblance.metrics.base import CountingMetric
@@ -329,9 +329,6 @@ def _by_class(lengths, rows):
 CHUNK_TEXTS = 2048
 CHUNK_CHARACTERS = 1 << 19
 """Most texts and characters of a program."""
-
-TILE_COST = 4_000_000
-"""Aim of a tile: 4 ms, long beside the cost of handing it out, short beside a job."""
 
 TILE_RESULTS = 1 << 19
 """Most results a tile holds before they are used: what a second-level cache has room for."""

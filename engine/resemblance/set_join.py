@@ -23,18 +23,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resemblance.jit import inlined, kernel
+from resemblance.lanes import by_cost
 from resemblance.metrics.base import Keep
 from resemblance.metrics.sets import STRETCH, Inverted, count_shared, lower_bound, set_score
 from resemblance.simd import bit_count
 from resemblance.strings import HASH_BASE, by_length
-from resemblance.tiles import Job, Tile
+from resemblance.tiles import PLACES, Job, Tile
 from resemblance.tokens import TokenSets
-
-TILE_COST = 4_000_000
-"""Estimated nanoseconds of a tile."""
-
-PLACES = 1 << 32
-"""Batches of pairs that a tile may give, in the numbering that fixes their order."""
 
 HELD = 1 << 18
 """Pairs that a tile gathers before it gives them."""
@@ -156,14 +151,8 @@ class _Way(abc.ABC):
 
     def tiles(self) -> Iterator[Tile]:
         """Stretches of parts, each of about a tile's cost."""
-        ends = np.cumsum(self.costs)
-        first = 0
-        while first < len(ends):
-            before = int(ends[first - 1]) if first else 0
-            last = max(first + 1, int(np.searchsorted(ends, before + TILE_COST, "right")))
-            last = min(last, len(ends))
-            yield int(ends[last - 1]) - before, partial(self._tile, first, last)
-            first = last
+        for cost, parts in by_cost(np.arange(len(self.costs)), self.costs):
+            yield cost, partial(self._tile, int(parts[0]), int(parts[-1]) + 1)
 
     def _tile(self, first: int, last: int) -> None:
         place = first * PLACES

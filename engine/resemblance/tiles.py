@@ -26,6 +26,12 @@ Progress = bool | Callable[[int, int], None]
 Tile = tuple[int, Callable[[], None]]
 """Estimated cost in nanoseconds, and the work."""
 
+TILE_COST = 4_000_000
+"""Aim of a tile: 4 ms, long beside the cost of handing it out, short beside a job."""
+
+PLACES = 1 << 32
+"""Batches of pairs that a tile may give, in the numbering that fixes their order."""
+
 PATIENCE = 1.5
 """Seconds that an interrupted job waits for its threads."""
 

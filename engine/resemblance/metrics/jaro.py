@@ -41,7 +41,7 @@ from resemblance.simd import (
     store_bits,
 )
 from resemblance.strings import Strings, put
-from resemblance.tiles import Job, Tile
+from resemblance.tiles import PLACES, TILE_COST, Job, Tile
 
 
 class Boost(NamedTuple):
@@ -266,7 +266,7 @@ class _Scorer:
             per_block = 1_000 + 12 * characters * max(words, 1) + len(part) * width
             if kind.bits < 0:
                 per_block = (2 * characters * words + 200 * len(part)) * width
-            blocks = max(1, min(lanes.TILE_COST // per_block,
+            blocks = max(1, min(TILE_COST // per_block,
                                 lanes.TILE_RESULTS // 2 // (len(part) * width)))  # fmt: skip
             first = lo // width * width if lo < hi else hi
             while first < hi:
@@ -971,13 +971,13 @@ def _near(
                 w = w._replace(first=by_lanes.pop().first)
             by_lanes.append(w)
             continue
-        pieces = int(min(w.last - w.first, here // lanes.TILE_COST + 1))
+        pieces = int(min(w.last - w.first, here // TILE_COST + 1))
         for k in range(pieces):
             lo = w.first + (w.last - w.first) * k // pieces
             hi = w.first + (w.last - w.first) * (k + 1) // pieces
             waiting.append(w._replace(first=lo, last=hi))
             cost += here / pieces
-            if cost > lanes.TILE_COST:
+            if cost > TILE_COST:
                 tiles.append((int(cost), waiting))
                 waiting, cost = [], 0.0
     tiles.append((int(cost), waiting))
@@ -1003,9 +1003,6 @@ def _near(
             total += sum(stretch for *_, stretch in scorer.stretches(part, w.first, w.last))
     return all_tiles(), total
 
-
-PLACES = 1 << 32
-"""Batches of pairs a tile may have, in the numbering that fixes their order."""
 
 LANE_ROWS = 512
 """Most rows of a tile of lanes."""

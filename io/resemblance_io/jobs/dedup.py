@@ -32,7 +32,6 @@ from resemblance_io.jobs.inputs import (
     refuse_overlap,
     same_texts,
     tokens_in_words,
-    warn_of_single_words,
 )
 from resemblance_io.jobs.plan import Plan, measured_plan
 from resemblance_io.jobs.stages import Report, Stages, describe
@@ -276,7 +275,6 @@ def dedup(
             texts, beside, skipped = read_texts(narrow, column, report, ranked)
         with stages.stage("comparing") as report:
             compared = alike(texts, normalize)
-            warn_of_single_words(compared, metric)
             found = find_duplicates(
                 compared,
                 metric,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -21,9 +21,6 @@ from resemblance_io.jobs.stages import Report
 from resemblance_io.sources import Batch, Scan
 
 logger = logging.getLogger("resemblance")
-
-_LOOKED_AT: Final = 1000
-"""Most texts whose words are counted before words are compared."""
 
 
 def checked_metric(
@@ -62,22 +59,6 @@ def alike(texts: Strings, normalize: Normalize | None) -> Strings:
 def tokens_in_words(metric: Metric) -> str | None:
     """The tokens of a set metric, as on the command line; None for other metrics."""
     return str(metric.tokens) if isinstance(metric, SetMetric) else None
-
-
-def warn_of_single_words(texts: Strings, metric: Metric) -> None:
-    """Warn where words are compared and most texts have one only, as in scripts without spaces."""
-    if not (tokens_in_words(metric) or "").startswith("words"):
-        return
-    rows = np.linspace(0, len(texts) - 1, min(len(texts), _LOOKED_AT)).astype(np.int64)
-    counts = [len(text.split()) for text in texts.take(rows).to_list() if text is not None]
-    single, more = counts.count(1), sum(n > 1 for n in counts)
-    if single > more:
-        logger.warning(
-            "%s of %s texts looked at are a single word, as in a script without spaces; if that is "
-            "what they are, compare characters (--tokens chars:3)",
-            f"{single:,}",
-            f"{single + more:,}",
-        )
 
 
 def refuse_overlap(to: str | os.PathLike[str] | None, *scans: Scan) -> None:
