@@ -290,6 +290,22 @@ def test_lengths_of_several_words(metric, script):
 
 
 @every_metric
+@pytest.mark.parametrize("longest", [8, 16, 32, 64, 90])
+@pytest.mark.jit
+def test_many_blocks_of_lanes(metric, longest):
+    """Hundreds of patterns of one class, against the kernels of single pairs."""
+    rng = random.Random(longest)
+    sizes = range(longest // 2 + 1, longest + 1)
+    right = [text_of(rng.choice(sizes), SCRIPTS["ascii"], rng) for _ in range(1100)]
+    left = [text_of(size, SCRIPTS["ascii"], rng) for size in (1, longest, 2 * longest)] + right[
+        ::400
+    ]
+    found = rs.cdist(left, right, metric, score="similarity")
+    for text, row in zip(left, found, strict=True):
+        np.testing.assert_array_equal(row, rs.pairwise([text] * len(right), right, metric))
+
+
+@every_metric
 @pytest.mark.parametrize("script", ["latin", "cjk", "spaced"])
 @pytest.mark.jit
 def test_hundreds_of_rows(metric, script):

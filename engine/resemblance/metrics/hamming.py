@@ -227,8 +227,8 @@ def _bytes(
             same1 = load(saved, at, LANES)
             same2 = load(saved, at + LANES, LANES)
             place = depth[loads[r]] * WIDTH
-            end = min(starts[r + 1], starts[r] + longest - depth[loads[r]])
-            for k in range(starts[r], end):
+            # beyond the longest pattern there is nothing to compare with
+            for k in range(starts[r], min(starts[r + 1], starts[r] + longest - depth[loads[r]])):
                 c = splat(z1, byte[codes[k]])
                 same1 = increment(same1, equal(load(characters, place, LANES), c))
                 same2 = increment(same2, equal(load(characters, place + LANES, LANES), c))
