@@ -198,11 +198,14 @@ def test_edits_in_every_place(way, metric, k):
         np.testing.assert_array_equal(part, same)
 
 
-@pytest.mark.parametrize("texts_", [["a"] * 50, [""] * 50, ["", "a", "b", "ab", "ba"] * 10])
-@pytest.mark.parametrize("threshold", [{"max_distance": 1}, {"min_similarity": 0.5}], ids=str)
-def test_exact_copies_are_joined_in_full(way, texts_, threshold):
-    check(rs.join(texts_, **threshold), naive.join(texts_, **threshold))
-    check(rs.join(texts_, texts_, **threshold), naive.join(texts_, texts_, **threshold))
+@every_metric
+@pytest.mark.parametrize("texts_", [["a"] * 20, [""] * 20, ["", "a", "b", "ab", "ba", " "] * 5])
+def test_exact_copies_are_joined_in_full(way, metric, texts_):
+    reference = naive.reference(metric)
+    for threshold in ({"max_distance": 0}, {"min_similarity": 0.5}, {"min_similarity": 1.0}):
+        for right in (None, texts_):
+            found = rs.join(texts_, right, metric, **threshold)
+            check(found, naive.join(texts_, right, metric=reference, **threshold))
 
 
 @pytest.mark.jit
