@@ -34,19 +34,36 @@ from strategies import (
 )
 
 
-@pytest.fixture(params=["chosen", "filters", "all pairs"])
+def dear(*args: object) -> float:
+    """A cost above all estimates but infinity, which stands for what cannot be done."""
+    return 1e300
+
+
+def impossible(*args: object) -> float:
+    return math.inf
+
+
+@pytest.fixture(params=["chosen", "segments", "scans", "lanes"])
 def way(request, monkeypatch):
-    """Every way to find pairs: the one estimated to cost less, and each of the two by force."""
+    """Every way to find pairs: the one estimated to cost least, and each by force.
+
+    Metrics that score have two: filters (of signatures, of prefixes), and all pairs in lanes or by
+    counting.
+    """
     # ``resemblance.join`` is the function; the module of that name is behind it
     module = importlib.import_module("resemblance.join")
-    if request.param == "filters":
-        monkeypatch.setattr(module, "_lane_cost", lambda *args: math.inf)
-        monkeypatch.setattr(jaro, "_lane_cost", lambda *args: math.inf)
-        monkeypatch.setattr(set_join, "PAIR_COST", 1e6)
-    elif request.param == "all pairs":
-        monkeypatch.setattr(module, "_segment_cost", lambda *args: math.inf)
-        monkeypatch.setattr(jaro, "_lane_cost", lambda *args: -math.inf)
-        monkeypatch.setattr(set_join, "ENTRY_COST", 1e6)
+    if request.param == "chosen":
+        return
+    others = {
+        "segments": {"_scan_cost": dear, "_lane_cost": dear},
+        "scans": {"_segment_cost": impossible, "_lane_cost": dear},
+        "lanes": {"_segment_cost": impossible, "_scan_cost": dear},
+    }
+    for name, cost in others[request.param].items():
+        monkeypatch.setattr(module, name, cost)
+    lanes = request.param == "lanes"
+    monkeypatch.setattr(jaro, "_lane_cost", lambda *args: -math.inf if lanes else math.inf)
+    monkeypatch.setattr(set_join, "ENTRY_COST" if lanes else "PAIR_COST", 1e6)
 
 
 def check(found: rs.Pairs, expected: dict[tuple[int, int], float]) -> None:
