@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from resemblance import set_join, tiles
+from resemblance import lanes, set_join, tiles
 from resemblance.metrics import sets as module
 from resemblance.metrics.sets import Cosine, Dice, Jaccard, Overlap
 from resemblance.strings import Strings, same_units
@@ -179,7 +179,7 @@ def test_pairs_of_columns_with_characters_of_different_types():
 @pytest.fixture(params=["chosen", "prefixes", "counts"])
 def way(request, monkeypatch):
     """How pairs are found: as costs favour, or one way by force; in many small tiles."""
-    monkeypatch.setattr(set_join, "TILE_COST", 500)
+    monkeypatch.setattr(lanes, "TILE_COST", 500)
     if request.param != "chosen":
         dear = {"prefixes": "PAIR_COST", "counts": "ENTRY_COST"}[request.param]
         monkeypatch.setattr(set_join, dear, 1e6)
