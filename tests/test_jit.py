@@ -37,7 +37,7 @@ for letter in ("b", "я", "\\U0001f600"):
     pairs = rs.join(texts, max_distance=1)
     for method in ("star", "components"):
         rs.cluster(pairs, len(texts), method=method)
-    rs.dedup(nulls)
+    rs.dedup(nulls, "levenshtein")
 """
 
 
